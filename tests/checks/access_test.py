@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_access must name the file and the line of an rpc that has no option `access`, which says who may call it."""
+"""check_access must name the file and the line of every rpc without the option `access`, which says who may call the rpc."""
 
 import os
 import pathlib

@@ -16,9 +16,9 @@ import sys
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
-# Matches everything that is not code: comments, then literals. Newlines are kept so that line numbers stay right.
+# Matches everything that is not code: comments and literals. Newlines are kept so that line numbers stay right.
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
-# A type at the outermost level of a header that is not a template.
+# Matches the definition of a type, other than a template, at the outermost level of a header.
 TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)(?: final)?(?: :.*)? \{")
 PRELUDE = "compiler/target/prelude/"
 # Programs outside the layers, which may include whatever they test or measure.
@@ -84,7 +84,7 @@ class Layers:
         return None
 
     def allows(self, file, header):
-        """Whether a file of the tree may include a header of the tree."""
+        """Returns whether a file of the tree may include a header of the tree."""
         source, target = self.folder_of(file), self.folder_of(header)
         if source == target and source is not None:
             return True
@@ -101,7 +101,7 @@ def within(file, place):
 
 
 def check_include(layers, file, header, quoted, root):
-    """Returns the messages about one include of one file."""
+    """Yields the messages about one #include in one file."""
     top = header.split("/")[0]
     ours = quoted and (root / top).is_dir() and any(folder.split("/")[0] == top for folder in layers.edges)
     if quoted and ("/" not in header or header.startswith(".")) and not header.endswith(".inc"):
@@ -133,8 +133,8 @@ def check_file(layers, file, root):
 
 
 def check_names(files, root):
-    """One program links several layers. If two of them had types of the same name, either destructor could run for
-    both."""
+    """Yields a message for each two headers that have a type of the same name. A program links several layers, and if two of them had types
+    of the same name, either type's destructor could run for both."""
     known = {}
     for file in files:
         if not file.endswith(".h") or file.startswith(PRELUDE):
@@ -146,7 +146,8 @@ def check_names(files, root):
 
 
 def includes_of(file, root):
-    """(header, line) of what a file includes of the tree; from the root of the tree, or beside the file."""
+    """Yields (header, line) of the headers of the tree that a file includes, written from the root of the tree or from the file's own
+    folder."""
     beside = pathlib.PurePosixPath(file).parent
     for number, line in enumerate((root / file).read_text(errors="replace").splitlines(), 1):
         found = INCLUDE.match(line)
@@ -157,7 +158,7 @@ def includes_of(file, root):
 
 
 def circle(edges):
-    """The first path found that ends where it began, or None."""
+    """Returns the first circle found among the edges, as a path that ends where it began, or None."""
     done, path = set(), []
 
     def visit(node):
@@ -197,7 +198,7 @@ def check_circles(files, root):
 
 
 def imports_of(file, root):
-    """(file, line) of what a Python file imports of the tree: modules beside it, and relative ones."""
+    """Yields (file, line) of the Python files of the tree that a file imports: modules in its folder, and relative imports."""
     for node in ast.walk(ast.parse((root / file).read_text())):
         if isinstance(node, ast.Import):
             names, level = [alias.name for alias in node.names], 0
@@ -207,7 +208,7 @@ def imports_of(file, root):
             continue
         folder = pathlib.PurePosixPath(file).parents[max(level, 1) - 1]
         if level == 0 and (root / folder / "__init__.py").is_file():
-            continue  # a package's own modules are imported by relative names
+            continue  # a package imports its own modules by relative names
         for name in names:
             module = folder / (name.replace(".", "/") + ".py")
             if (root / module).is_file():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tools/setup.sh installs missing packages, and of "A | B" the first that the system's sources have; for a build, fewer
-than for tests. apt and dpkg are faked."""
+"""tools/setup.sh installs missing packages. Of alternatives "A | B" it installs the first that the system's package sources have. For a
+build it installs fewer packages than for tests. apt and dpkg are faked."""
 
 import os
 import pathlib
@@ -19,14 +19,15 @@ STANDINS = {
 
 
 def alternatives(*files):
-    """Returns the names of each line of these files of packages as a list."""
+    """Returns a list for each line of these files: the names of the packages that are alternatives to each other."""
     lines = (line.split("#")[0].strip() for file in files for line in (ROOT / "tools" / file).read_text().splitlines())
     return [[name.strip() for name in line.split("|")] for line in lines if line]
 
 
 class Setup(unittest.TestCase):
     def installs(self, installed, known, part="packages"):
-        """Returns the packages that `setup.sh PART` installs if apt knows the packages `known` and `installed` are installed."""
+        """Returns the packages that `setup.sh PART` installs if apt knows the packages `known` and the packages `installed` are installed
+        already."""
         with tempfile.TemporaryDirectory() as folder:
             for name, body in STANDINS.items():
                 file = pathlib.Path(folder) / name

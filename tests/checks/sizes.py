@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fails on a file of more than 400 lines, a folder of more than 30 files and a function of more than 80 lines. Functions of tests
-may be longer. tests/checks/too_large.txt lists the exceptions; one that is no longer needed is a problem too.
+"""Fails on a file of more than 400 lines, a folder of more than 30 files and a function of more than 80 lines (functions of tests may be
+longer). tests/checks/too_large.txt lists the exceptions; an exception that is no longer needed is a problem too.
 
 sizes.py [--root DIR]
 """
@@ -17,7 +17,7 @@ import tree
 LINES, FILES, FUNCTION = 400, 30, 80
 SOURCES = ("*.h", "*.cpp", "*.py", "*.sh", "*.cmake", "*.proto", "*.def", "Makefile")
 EXCEPTIONS = "tests/checks/too_large.txt"
-# Matches text that is not code: comments, literals, and directives with their continuation lines.
+# Matches text that is not code: comments, literals, and preprocessor directives with their continuation lines.
 NOT_CODE = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\''
     r"|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*",
@@ -47,7 +47,7 @@ def cpp_functions(text):
             name = NAME.search(head)
             opened = (function and name and name[1], since + space)
             if last and (not head or head.startswith(",")):
-                opened = last  # the last braces were the initialiser of a member, and the constructor continues
+                opened = last  # The last braces initialised a member, and the constructor continues.
             stack.append(opened)
             inside += not scope or inside > 0
         elif char == "}" and stack:
@@ -68,7 +68,7 @@ def python_functions(text):
 
 
 def too_large(root):
-    """Returns a dict: entry for the list of exceptions -> message."""
+    """Returns a dict: entry for the list of exceptions -> message about what is too large."""
     found = {}
     for file in tree.files(*SOURCES, root=root):
         text = (root / file).read_text(errors="replace")

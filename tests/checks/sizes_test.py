@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sizes.py on temporary trees: it names everything that is too large and nothing else, and exceptions that are not needed."""
+"""Tests sizes.py on temporary trees: it names everything that is too large and nothing else, and also exceptions that are not needed."""
 
 import unittest
 

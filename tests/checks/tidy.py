@@ -21,7 +21,7 @@ import sys
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-# Options of the build's precompiled header, which another compiler made and clang-tidy cannot read.
+# Compiler options for the build's precompiled header, which clang-tidy cannot read because another compiler made it.
 PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S*/cmake_pch\.hxx")
 CACHE = tree.ROOT / "build" / "tidy"
 # Sources in these folders are checked. Generated code and bench are not.
@@ -37,7 +37,7 @@ def text_of(path):
 
 
 def reach(file, build):
-    """Returns the contents of the file and of each header of this project that it includes, directly or indirectly."""
+    """Returns the contents of a file and of each header of this project that the file includes, directly or indirectly."""
     seen, todo = {}, [tree.ROOT / file]
     while todo:
         path = todo.pop()
@@ -58,7 +58,7 @@ def key_of(file, command, build, version):
 
 def tidy(file, build):
     """Returns the findings in one source file."""
-    # Warnings are off: the build checks them, and clang does not know some of g++'s warning flags.
+    # Warnings are switched off: the build reports them, and clang does not know some of g++'s warning flags.
     command = ["clang-tidy", "-p", str(build / "tidy"), "--quiet", "--extra-arg=-Wno-everything", str(tree.ROOT / file)]
     done = subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True)
     if done.returncode == 0:
@@ -68,8 +68,8 @@ def tidy(file, build):
 
 
 def commands_of(build):
-    """Returns a dict: source -> command that compiles it alone, also if the build merges it with others. Writes the commands
-    to tidy/compile_commands.json in the build folder."""
+    """Returns a dict: source -> command that compiles this source alone, even if the build merges it with other sources. Writes the
+    commands to tidy/compile_commands.json in the build folder."""
     entries = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"])

@@ -15,7 +15,7 @@ def files(*patterns, root=ROOT):
     listed = subprocess.run(command, capture_output=True, text=True)
     if listed.returncode == 0:
         names = [name for name in listed.stdout.split("\0") if name]
-    else:  # an unpacked archive has no git: everything except the build
+    else:  # an unpacked archive has no git, so all files outside the build folder are listed
         names = [
             path.relative_to(root).as_posix()
             for pattern in patterns

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`warploom batch` over all shared models: all processes are killed five times with SIGKILL, the same command continues, nothing is measured
-twice, and the bundles are those of an undisturbed run. WARPLOOM_TEST_MODELS=FOLDER names other models."""
+"""`warploom batch` over all shared models: all processes are killed five times with SIGKILL, and the same command is run again each time.
+Nothing is measured twice, and the bundles equal those of an undisturbed run. WARPLOOM_TEST_MODELS=FOLDER names other models."""
 
 import os
 import pathlib

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The images of deploy/containers, built by buildah from the Debian packages on a fresh Debian 12 that is downloaded: a coordinator and a
-worker in containers tune a graph, each as the user of its image, and the images for GPUs have their run-time compiler."""
+"""The container images of deploy/containers, built by buildah from the Debian packages on a fresh Debian 12, which is downloaded. A
+coordinator and a worker in containers tune a graph, each as the user of its image, and the images for GPUs contain the run-time compiler of
+their GPUs."""
 
 import os
 import pathlib
@@ -23,12 +24,12 @@ BUILD = {
     "worker-cuda": documented("buildah build --target worker-cuda "),
     "worker-rocm": documented("buildah build --target worker-rocm "),
 }
-# Image for GPUs -> the library of its run-time compiler. Drivers come from the machine.
+# Name of an image for GPUs -> the library of its run-time compiler. The driver comes from the machine, not from the image.
 GPU_IMAGES = {"worker-cuda": "libnvrtc.so.12", "worker-rocm": "libamdhip64.so.5"}
 
 
 class Images:
-    """Images and containers in the test's folder."""
+    """The images and containers that are made in the test's folder."""
 
     def __init__(self, scratch):
         self.scratch = scratch
@@ -49,7 +50,7 @@ class Images:
         root = self.scratch.root / "debian"
         done = subprocess.run(["debootstrap", "--variant=minbase", "bookworm", root], capture_output=True, text=True)
         expect(done.returncode == 0, done.stdout[-2000:])
-        # Certificate authorities that this machine trusts besides Debian's, such as that of a proxy.
+        # Adds the certificate authorities that this machine trusts besides Debian's own, such as the authority of a proxy.
         shutil.copytree(AUTHORITIES, root / AUTHORITIES.relative_to("/"), dirs_exist_ok=True)
         container = self("from", "scratch")
         self("add", "--quiet", container, root, "/")
@@ -57,7 +58,7 @@ class Images:
         shutil.rmtree(root)
 
     def build(self, target):
-        """Builds an image by the command of the page, with the test's folders and base image."""
+        """Builds an image by the command of deploy/README.md, with the test's folders and base image."""
         beginning = "buildah build "
         expect(BUILD[target].startswith(beginning) and f"warploom-{target}:0.1.0 " in BUILD[target], BUILD[target])
         command = self.command("build", "--isolation", "chroot", "--build-arg", "BASE=localhost/debian12")
@@ -81,7 +82,7 @@ class Images:
 
 
 def check_images_of_manifests():
-    """Every image in the manifests can be built, and has the version of the packages."""
+    """Every image that the manifests name can be built, and its version is that of the packages."""
     version = re.search(r"_([\d.]+)_", next(PACKAGES.glob("warploom_*.deb")).name).group(1)
     targets = set(re.findall(r"^FROM \S+ AS (\S+)", FILE.read_text(), re.MULTILINE))
     named = {image for path in (SOURCE / "deploy/kubernetes").rglob("*.yaml") for image in re.findall(r"image: (\S+)", path.read_text())}
@@ -102,7 +103,7 @@ def main():
         server = f"localhost:{free_port()}"
         images.start("coordinator", "--store", "/var/lib/warploom/store.db", "--listen", server)
         scratch.logged("coordinator", "(listening) on", "the coordinator listens")
-        # Without a sandbox, since pods of most clusters cannot make namespaces.
+        # The worker has no sandbox, since pods of most clusters cannot make namespaces.
         images.start("worker", "--server", server, "--work-dir", "/work", "--sandbox", "none")
         (scratch.root / "g.graph").write_text(graphs.SOFTMAX)
         done = scratch.run("warploom", "tune", "g.graph", "--trials", 3, "--out", "bundle", "--server", server)

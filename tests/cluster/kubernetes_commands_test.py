@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The commands of deploy/README.md for Kubernetes, by the installed kubectl, on the small API server of kubernetes_server.py: afterwards the
-server has all objects of the site, and pods have the files that their programs need, with certificates that fit each other. Each check must
-also find a mistake made for it."""
+"""The commands of deploy/README.md for Kubernetes, run with the installed kubectl against the small API server of kubernetes_server.py.
+Afterwards the server has all objects of the site, and pods have the files that their programs need, with certificates that fit each other.
+Each check must also find a mistake that is made for it."""
 
 import base64
 import copy
@@ -20,7 +20,7 @@ except ImportError:
     skip("the Python packages kubernetes-validate and PyYAML are missing; `make test` installs them")
 
 NAMESPACE = "warploom"
-SETTINGS = "/etc/warploom/"  # files in this folder come from secrets and config maps
+SETTINGS = "/etc/warploom/"  # folder whose files come from secrets and config maps
 CONFIGURATION = """apiVersion: v1
 kind: Config
 clusters: [{{name: test, cluster: {{server: "{url}"}}}}]
@@ -68,7 +68,8 @@ def mounted(objects, workload):
 
 
 def told(workload, files):
-    """Returns the options of a workload's program, from its arguments and from the configuration file that they name: option -> value."""
+    """Returns a dict of a workload's program: option -> value, from the program's arguments and from the configuration file that they
+    name."""
     words = pod(workload)["containers"][0]["args"]
     options = {one.removeprefix("--").replace("-", "_"): value for one, value in zip(words, words[1:]) if one.startswith("--")}
     if "config" in options:
@@ -78,7 +79,7 @@ def told(workload, files):
 
 
 def sides(objects):
-    """Returns (workload, files, options) of the coordinator, and a list of these for the workers."""
+    """Returns (workload, files, options) of the coordinator, and a list of such triples for the workers."""
     workloads = [one for one in objects if one["kind"] in ("StatefulSet", "Deployment")]
     read = [(one, files := mounted(objects, one), told(one, files)) for one in workloads]
     coordinators = [one for one in read if "listen" in one[2]]
@@ -88,7 +89,7 @@ def sides(objects):
 
 
 def check_complete(scratch, objects, rendered):
-    """The server has the site's objects as kubectl renders them."""
+    """The API server has the site's objects as kubectl renders them."""
     for one in rendered:
         expect(one["metadata"]["namespace"] == NAMESPACE, f"{one['kind']} {one['metadata']} is elsewhere")
         found = find(objects, one["kind"], one["metadata"]["name"])
@@ -112,8 +113,8 @@ def check_files(scratch, objects, rendered):
 
 
 def check_certificates(scratch, objects, rendered):
-    """Each side's certificate fits its key and is one that the other side accepts: the coordinator's is for the host that workers call, and
-    the workers' have the role of workers."""
+    """Each side's certificate fits its key and is accepted by the other side: the coordinator's certificate is for the host that workers
+    call, and the workers' certificates have the role of workers."""
     folder = scratch.root / "checked"
     folder.mkdir(exist_ok=True)
 
@@ -157,13 +158,13 @@ def worker(objects):
 
 
 def put(of, folder, *keys):
-    """Returns a change that replaces keys of a secret by the files of another folder."""
+    """Returns a function that replaces keys of a secret by files of another folder."""
     return lambda all, at: secret(all, of)["data"].update({key: base64.b64encode((at.root / folder / key).read_bytes()).decode() for key in keys})
 
 
 OTHER_SETTINGS = {"warploomd.toml": 'listen = "unix:/run/w"\ntls_ca = "/etc/warploom/tls/root.pem"\ntls_cert = ""\ntls_key = ""'}
 OTHER_ITEMS = [{"key": f"tls.{end}", "path": f"worker.{end}"} for end in ("pem", "key")]
-# Mistakes: a description, the check that must find it, and the change of the objects.
+# The mistakes. Each row has a description, the check that must find the mistake, and a function that makes it in the objects.
 BREAKS = (
     ("an object is missing", check_complete, lambda all, _: all.remove(find(all, "Service", "warploom-coordinator"))),
     ("an object is another one", check_complete, lambda all, _: find(all, "StatefulSet", "warploom-coordinator")["spec"].update(replicas=2)),
@@ -199,7 +200,7 @@ def check_breaks(scratch, objects, rendered):
 
 
 def refused(scratch, command, reason):
-    """Runs a command that the server must refuse with the reason."""
+    """Runs a command that the API server must refuse with the given reason."""
     said = shell(scratch, f"! {command} 2>&1").stdout
     expect(reason in said, f"{command}: {said}")
 
@@ -214,7 +215,7 @@ def check_refused(scratch, rendered):
 
 
 def check_scaled(scratch, server, apply):
-    """The page's command changes the number of workers and nothing else, until the site is applied again."""
+    """The command of deploy/README.md changes the number of workers and nothing else, until the site is applied again."""
     before = copy.deepcopy(server.objects)
     command = documented("kubectl -n warploom scale deployment")
     name, count = re.search(r" deployment (\S+) --replicas=(\d+)", command).groups()

@@ -1,9 +1,9 @@
-"""Reads the objects that newer versions of kubectl send as protocol buffers: namespaces and secrets of `kubectl create`. Numbers of fields are
-those of generated.proto in k8s.io/api and k8s.io/apimachinery."""
+"""Reads the objects that newer versions of kubectl send as protocol buffers: the namespaces and secrets of `kubectl create`. The field
+numbers are those of generated.proto in k8s.io/api and k8s.io/apimachinery."""
 
 import base64
 
-MAGIC = b"k8s\0"  # a message Unknown follows: field 1 is a TypeMeta, field 2 the object
+MAGIC = b"k8s\0"  # after these bytes comes a message Unknown: field 1 is a TypeMeta, field 2 the object
 
 
 def number(content, at):
@@ -34,16 +34,16 @@ def fields(content):
 
 
 def entry(content):
-    """Returns an entry of a secret as in JSON: key -> value in base64."""
+    """Returns an entry of a secret as JSON has it: key -> value in base64."""
     pair = dict(fields(content))
     return {pair[1].decode(): base64.b64encode(pair.get(2, b"")).decode()}
 
 
 def message(table):
-    """Returns a reader of messages of a type. table: number of a field -> its name and its reader."""
+    """Returns a reader of messages of one type. table: field number -> the field's name and reader."""
 
     def read(content):
-        """Returns the object of a message. Fields that are not in the table must be empty or 0, so that nothing is lost."""
+        """Returns the object that a message describes. Fields that are not in the table must be empty or 0, so that nothing is lost."""
         result = {}
         for key, value in fields(content):
             if key not in table:
@@ -67,7 +67,8 @@ OBJECTS = {
 
 
 def decoded(content):
-    """Returns the object in a request's body in the form of JSON. Raises ValueError or LookupError for objects that are not supported."""
+    """Returns the object in a request's body as JSON would represent it. Raises ValueError or LookupError for objects that are not
+    supported."""
     if not content.startswith(MAGIC):
         raise ValueError("this is no object of Kubernetes")
     outer = dict(fields(content[len(MAGIC) :]))

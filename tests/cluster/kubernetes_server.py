@@ -1,6 +1,6 @@
-"""A small API server of Kubernetes for tests of kubectl: on loopback, with the kinds of deploy/kubernetes, in memory. It starts no pods. Like
-a real one it refuses objects that are invalid by the published schemas, that are in a namespace which does not exist, or whose name is
-taken. It publishes no schema, so kubectl leaves validation to it."""
+"""A small API server of Kubernetes for tests of kubectl. It listens on loopback, knows the kinds of deploy/kubernetes, and keeps objects in
+memory. It starts no pods. Like a real API server it refuses objects that are invalid by the published schemas, that are in a namespace
+which does not exist, or whose name is taken. It publishes no schema, so kubectl leaves validation to it."""
 
 import contextlib
 import copy
@@ -24,7 +24,7 @@ SCALED = {"deployments", "statefulsets"}
 PATH = re.compile(
     r"/(?:api|apis)/(?P<version>v1|[\w.]+/v1)(?:/namespaces/(?P<namespace>[^/]+))?/(?P<resource>[a-z]+)(?:/(?P<name>[^/]+)(?P<scale>/scale)?)?"
 )
-# These two kinds of patches treat maps in the same way. They treat lists differently, which this server does not support.
+# These two kinds of patches treat maps in the same way. They treat lists differently, but this server does not support patches of lists.
 PATCHES = {"application/merge-patch+json", "application/strategic-merge-patch+json"}
 
 
@@ -39,7 +39,7 @@ class Refused(Exception):
 
 def invalid(one, field, message):
     name = one["metadata"].get("name", "")
-    # Some versions of kubectl show only the causes.
+    # The message is repeated in `causes`, because some versions of kubectl show only the causes.
     details = {"kind": one["kind"], "name": name, "causes": [{"reason": "FieldValueInvalid", "field": field, "message": message}]}
     return Refused(422, "Invalid", f'{one["kind"]} "{name}" is invalid: {field}: {message}', details=details)
 
@@ -54,7 +54,7 @@ def described(version, resource, kind):
 
 
 def discovery():
-    """Returns a dict: path -> answer about the server itself."""
+    """Returns a dict: path -> answer to questions about the server itself."""
     major, minor = VERSION.split(".")
     answers = {"/version": {"major": major, "minor": minor, "gitVersion": f"v{VERSION}.0"}}
     answers["/api"] = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
@@ -92,7 +92,8 @@ def merged(value, patch):
 
 
 class Server:
-    """A context manager. `url`: its address; `objects`: (kind, namespace, name) -> object; `log`: the file to which requests are logged."""
+    """The server, as a context manager. `url`: the server's address; `objects`: (kind, namespace, name) -> object; `log`: the file to which
+    requests are logged."""
 
     def __init__(self, log):
         self.log, self.objects, self.changes, self.lock = log, {}, 0, threading.Lock()
@@ -160,7 +161,7 @@ class Server:
         return self.keep(made)
 
     def keep(self, one):
-        """Validates and stores an object; it gets a new version if it has changed."""
+        """Validates and stores an object. An object that has changed gets a new version."""
         metadata = one["metadata"]
         try:
             kubernetes_validate.validate(one, VERSION, strict=True)
@@ -187,7 +188,7 @@ def handler(server):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             path = self.path.split("?")[0]
             code, content = 200, b""
-            # In the encoding that kubectl requests, an empty body is a document without schemas.
+            # An empty body is a document without schemas in the encoding that kubectl requests here.
             if path != "/openapi/v2":
                 code, text = server.answer(self.command, path, self.headers.get("Content-Type", ""), body)
                 content = text.encode()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks by promtool of Prometheus: the metrics of a coordinator follow its conventions, and the tests of the alerts in deploy/prometheus
-pass. The coordinator has every metric that an alert names."""
+"""promtool of Prometheus finds that the metrics of a coordinator follow Prometheus's conventions, and the tests of the alerts in
+deploy/prometheus pass. The coordinator has every metric that an alert names."""
 
 import re
 import shutil

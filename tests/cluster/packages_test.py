@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The Debian packages in a fresh Debian 12, which is downloaded, by the commands of deploy/README.md: they install with only their
-dependencies; the installed coordinator, worker and client tune and run a graph; the system boots, and its services tune a graph too and are
+"""The Debian packages in a fresh Debian 12, which is downloaded, by the commands of deploy/README.md. They install with only their
+dependencies; the installed coordinator, worker and client tune and run a graph; the booted system's services tune a graph as well and are
 restarted when they are killed; removing the packages leaves only settings."""
 
 import os
@@ -13,7 +13,7 @@ from documented import documented
 from harness import SOURCE, Scratch, expect, skip
 
 SOCKET = "unix:/run/warploom/warploom.sock"
-# Makes the fresh system the root of its own namespaces, as in a container. After only a chroot, processes may not make namespaces.
+# Makes the fresh system the root of namespaces of its own, as in a container. After a mere chroot, processes may not make namespaces.
 ENTER = """set -e
 mount --bind "$1" "$1"
 mount -t proc proc "$1/proc"
@@ -96,7 +96,7 @@ def boot(root):
 
 
 def install(root, command):
-    """Runs an `apt-get install` of the page in the fresh system."""
+    """Runs an `apt-get install` command of deploy/README.md in the fresh system."""
     quiet = "apt-get -q -y -o APT::Sandbox::User=root install --no-install-recommends"
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive", LC_ALL="C")
     run("chroot", root, "bash", "-ec", f"cd /srv; {command.replace('apt-get install', quiet)}", env=environment)

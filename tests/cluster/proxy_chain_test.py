@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The chain of tests/fleet/upstream_test.py for longer: each coordinator above the laptop is killed with SIGKILL twice a round while kernels
-are fetched through the chain, and each kernel that is tuned at the laptop in between arrives at the site once."""
+"""A longer run of the chain of coordinators of tests/fleet/upstream_test.py: each coordinator above the laptop is killed with SIGKILL twice
+a round while kernels are fetched through the chain, and each kernel that is tuned at the laptop in between arrives at the site once."""
 
 from chain import Chain, killed_in_traffic, read_through, tuned_below
 from harness import WHOLE, Scratch

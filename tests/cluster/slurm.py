@@ -14,7 +14,7 @@ from documented import shell
 from harness import expect, skip, until
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "srun")
-# cred_expire: a requeued job waits until the credentials of its first run have expired, by default two minutes.
+# cred_expire is short: a requeued job waits until the credentials of its first run have expired, by default two minutes.
 CONFIGURATION = """ClusterName=warploom
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ctld_port}
@@ -61,7 +61,7 @@ def free_port():
 
 
 class Slurm:
-    """A context manager: leaving it ends the jobs and the daemons."""
+    """The cluster, as a context manager: leaving it ends the jobs and the daemons."""
 
     def __init__(self, scratch, cpus=4):
         missing = [name for name in PROGRAMS if shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") is None]
@@ -83,7 +83,7 @@ class Slurm:
         (self.root / "slurm.conf").write_text(CONFIGURATION.format(**facts))
         (self.root / "gres.conf").write_text(GPUS.format(**facts))
         for number in range(4):
-            # Generic resources are character devices; this one is /dev/null.
+            # Slurm's generic resources are character devices. The fake ones are /dev/null.
             os.mknod(self.root / f"gpu{number}", 0o600 | 0o020000, os.makedev(1, 3))
         key = self.root / "munge/key"
         key.write_bytes(os.urandom(128))
@@ -130,7 +130,7 @@ class Slurm:
         until(lambda: "UP" in self.ask("scontrol", "ping", check=False), 30, "slurmctld answers")
 
     def restart_controller(self):
-        """Ends slurmctld and starts it again. It gets SIGTERM and not SIGKILL, so that it saves its state."""
+        """Ends slurmctld and starts it again. slurmctld gets SIGTERM and not SIGKILL, so that it saves its state."""
         process = self.daemons["slurmctld"]
         process.send_signal(signal.SIGTERM)
         process.wait(30)
@@ -150,7 +150,7 @@ class Slurm:
         return self.ask("sbatch", "--parsable", f"--export={export}", *arguments).strip().split(";")[0]
 
     def submit_as_documented(self, command, **variables):
-        """Runs an sbatch of deploy/README.md, with variables in its environment, and returns the job's number."""
+        """Runs an sbatch command of deploy/README.md with the given environment variables, and returns the job's number."""
         done = shell(self.scratch, command, dict(self.environment, **{name: str(value) for name, value in variables.items()}))
         return re.search(r"Submitted batch job (\d+)", done.stdout)[1]
 

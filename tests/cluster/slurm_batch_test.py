@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The whole batch as one Slurm job (deploy/slurm/batch.sbatch): certificates, coordinator, workers and bundles. Requeued during its work, as
-after a preemption, it continues and ends with the bundles of an undisturbed run. A wrong batch file fails the job at once."""
+"""A whole batch as one Slurm job (deploy/slurm/batch.sbatch): certificates, coordinator, workers and bundles. A job that is requeued during
+its work, as after a preemption, continues and ends with the bundles of an undisturbed run. A wrong batch file fails the job at once."""
 
 import os
 import socket

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The Slurm array of deploy/slurm on a real Slurm, by the command of deploy/README.md: four workers measure for a batch, with the
-certificate of their node; one task is cancelled during its work, one is preempted and requeued, slurmctld is restarted, and a worker of
-another machine registers and confirms. The batch ends with the bundles of an undisturbed run, from as many trials, and no candidate counts as
-failed."""
+"""The Slurm array of deploy/slurm on a real Slurm, started by the command of deploy/README.md. Four workers measure for a batch, with the
+certificate of their node. One task is cancelled during its work, one is preempted and requeued, slurmctld is restarted, and a worker of
+another machine registers and confirms. The batch ends with the bundles of an undisturbed run, after as many trials, and no candidate counts
+as failed."""
 
 import re
 
@@ -31,7 +31,7 @@ class Fleet:
     def __init__(self, scratch, name):
         self.scratch, self.name, self.store = scratch, name, scratch.path(f"{name}.db")
         (scratch.root / f"{name}.toml").write_text(BATCH.format(out=name))
-        # Both nodes are this machine. These rows make them count as two.
+        # Both Slurm nodes are this machine. These rows of the callers file make the coordinator count them as two machines.
         callers = f"{name}.callers"
         scratch.callers("".join(f"machine {node} spiffe://warploom/warploom/worker/{node}\n" for node in ("node", "elsewhere")), callers)
         who = ["--callers", callers, "--trust-domain", "warploom", *shown("coordinator")]
@@ -74,7 +74,7 @@ def disturbed(scratch, cluster, number, calm):
     cancelled = until(task_with_a_lease, 60, "a worker has a lease")
     cluster.ask("scancel", cancelled)
     until(lambda: cluster.states(array).get(cancelled) not in ("RUNNING", "COMPLETING"), 30, f"task {cancelled} has ended")
-    # The urgent job needs two processors: the first is that of the cancelled task, for the second another task is preempted.
+    # The urgent job needs two processors: one is free since the task was cancelled, for the other Slurm preempts a task.
     urgent = cluster.submit("--partition=high", "--ntasks=2", "--wrap", "sleep 2")
 
     def preempted():

@@ -1,4 +1,5 @@
-// Compiled, never run, by driver_headers_test.py: the tables of runtime/matmul_tables.h against NVIDIA's header.
+// Compares the tables of runtime/matmul_tables.h with NVIDIA's header. driver_headers_test.py compiles this file and
+// never runs it.
 #include <cublasLt.h>
 
 #include "runtime/matmul_library.h"

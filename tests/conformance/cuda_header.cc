@@ -1,4 +1,5 @@
-// Compiled, never run, by driver_headers_test.py: the tables of runtime/gpu_tables.h against NVIDIA's header.
+// Compares the tables of runtime/gpu_tables.h with NVIDIA's header. driver_headers_test.py compiles this file and never
+// runs it.
 #include <cuda.h>
 
 #include "tests/conformance/driver_shapes.h"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Compares the names, numbers and arguments of runtime/gpu_tables.h and matmul_tables.h with NVIDIA's and AMD's headers, by static assertions,
-for every version that is installed. WARPLOOM_HEADERS names further folders of headers, separated by colons. Skipped where there is none."""
+"""Compares the names, numbers and arguments of runtime/gpu_tables.h and matmul_tables.h with NVIDIA's and AMD's headers, by static
+assertions, for every installed version of the headers. WARPLOOM_HEADERS names further folders of headers, separated by colons. The test is
+skipped on a machine without such headers."""
 
 import glob
 import os
@@ -12,7 +13,7 @@ import sys
 from harness import SOURCE, fail, skip
 
 FOLDERS = ["/usr/include", "/usr/local/cuda*/include", "/opt/rocm*/include", str(SOURCE / "build/venv*/lib/python3*/site-packages/nvidia/*/include")]
-# The file that compares -> the header, the header that defines its version, and a pattern that finds the version there.
+# File that compares -> the vendor's header, the header that defines the vendor's version, and a pattern that finds the version there.
 HEADERS = {
     "cuda_header.cc": ("cuda.h", "cuda.h", r"#define CUDA_VERSION (\d+)"),
     "hip_header.cc": ("hip/hip_runtime_api.h", "hip/hip_version.h", r"#define HIP_VERSION_MAJOR (\d+)"),
@@ -34,7 +35,7 @@ def version_in(file, pattern):
 
 
 def compare(source, folder):
-    """Returns the compiler's errors about rows that differ, or an empty string."""
+    """Returns the compiler's errors about table rows that differ from the headers, or an empty string."""
     command = ["g++", "-std=c++20", "-fsyntax-only", "-w", f"-I{SOURCE}", str(SOURCE / "tests/conformance" / source)]
     if folder != "/usr/include":
         command.append(f"-isystem{folder}")

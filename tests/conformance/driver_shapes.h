@@ -1,6 +1,6 @@
-// Compares the functions of a vendor's header with the pointers through which Warploom calls them (runtime/gpu_api.h):
-// their handles and enumerations have other types, so arguments and results are compared by size and by whether they
-// are floating-point numbers, which decides where they are passed.
+// Compares the functions of a vendor's header with the pointers through which Warploom calls them (runtime/gpu_api.h).
+// Warploom declares handles and enumerations with other types, so arguments and results are compared by size and by
+// whether they are floating-point numbers, which decides in which registers they are passed.
 #pragma once
 
 #include <type_traits>
@@ -13,7 +13,7 @@ namespace wl::testing {
 template <class T>
 constexpr int kPassed = 2 * static_cast<int>(sizeof(T)) + (std::is_floating_point_v<T> ? 1 : 0);
 
-// Compares the types of two function pointers, whose values are not used.
+// Compares the types of two function pointers. The values of the pointers are not used.
 template <class R, class... A, class OurR, class... OurA>
 consteval bool same_shape(R (*)(A...), OurR (*)(OurA...)) {
   if constexpr (sizeof...(A) != sizeof...(OurA)) {

@@ -1,4 +1,5 @@
-// Compiled, never run, by driver_headers_test.py: the tables of runtime/matmul_tables.h against AMD's header.
+// Compares the tables of runtime/matmul_tables.h with AMD's header. driver_headers_test.py compiles this file and never
+// runs it.
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__
 #endif

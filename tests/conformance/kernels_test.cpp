@@ -1,6 +1,7 @@
 // Conformance of kOps: every elementwise op and every reduction is lowered, printed, compiled and run, for every dtype
 // that it takes and for every CPU row of kTargets that this machine can run. Inputs are special numbers: both zeros,
-// denormals, infinities, NaN, the largest and smallest of each type. A new row is tested without further work.
+// denormals, infinities, NaN, the largest and smallest of each type. A row that is added to kOps is tested without
+// further work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,8 +51,8 @@ Node input(int number, DType dtype, Shape shape, std::vector<double> values) {
   return node;
 }
 
-// Returns a graph with all combinations of the special numbers as `arity` inputs, and with every op of that arity that
-// takes them as an output. `condition`: the first operand is b1. The graph is empty when there is no such op.
+// Returns a graph with all combinations of the special numbers as `arity` inputs, and an output for every op that takes
+// these inputs. `condition`: the first operand is b1. The graph is empty when there is no such op.
 Graph elementwise_graph(DType dtype, int arity, bool condition, std::set<Op>& tested) {
   Graph graph;
   const std::vector<double> values = special(dtype, arity);
@@ -85,11 +86,11 @@ Graph elementwise_graph(DType dtype, int arity, bool condition, std::set<Op>& te
   return graph;
 }
 
-// Returns a graph that reduces rows, or columns, of ordinary numbers with one special number each.
+// Returns a graph that reduces rows, or columns, each of which holds ordinary numbers and one special number.
 Graph reduce_graph(DType dtype, bool rows, std::set<Op>& tested) {
   Graph graph;
   std::vector<double> values = special(dtype, 1);
-  // The bound of a product does not include every rounding of a denormal.
+  // Denormals are left out, because the bound of a product does not include every rounding of a denormal.
   std::erase_if(values, [](double x) { return x != 0 && std::fabs(x) < 1e-5; });
   const int64_t kept = static_cast<int64_t>(values.size()), reduced = 37;
   std::vector<double> literal;
@@ -140,7 +141,7 @@ TEST_P(Conformance, ElementwiseOps) {
         if (!graph.outputs.empty()) graphs.push_back(std::move(graph));
       }
   for (const OpInfo& row : ops()) EXPECT_TRUE(row.cls != OpClass::kElementwise || tested.contains(row.op)) << row.name;
-  // The first target has every op and dtype; the others have only a part of them in short runs.
+  // The first target is tested with every op and dtype. In short runs, the others are tested with a part of them.
   if (GetParam() != testing::runnable_targets().front()) graphs = testing::sampled(graphs);
   expect_right(graphs, GetParam());
 }

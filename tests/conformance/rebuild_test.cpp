@@ -1,6 +1,6 @@
 // Two workers of one kind must make the same object of a kernel, since promoted objects are compared by their bytes
-// (docs/design/trust.md#confirmation). Tested with kernels of the goldens' groups, by CPU target and compiler, but not
-// with GPU code, which needs NVRTC or hipRTC.
+// (docs/design/trust.md#confirmation). The test builds kernels of the goldens' groups for each CPU target and with each
+// compiler. It builds no GPU code, which needs NVRTC or hipRTC.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ struct Built {
   int same = 0, all = 0;
 };
 
-// Adds the kernels of a golden's group at the seeds of its space for a target, for each compiler of this machine.
+// Adds kernels of a golden's group for a target: those at the seeds of its space, for each compiler of this machine.
 void add_candidates(const testing::Golden& golden, std::string_view target, const Device& device,
                     std::vector<Candidate>* to) {
   const Graph graph = parse(golden.graph).value();
@@ -71,9 +71,10 @@ TEST(Rebuild, GivesTheSameBytes) {
   ASSERT_FALSE(all.empty());
   std::vector<Candidate> first;
   const auto wanted = static_cast<size_t>(testing::scaled(12));
-  const size_t stride = std::max<size_t>(1, all.size() / wanted) | 1U;  // odd, so that both compilers are tested
+  const size_t stride = std::max<size_t>(1, all.size() / wanted) | 1U;  // odd, so that both compilers occur
   for (size_t i = 0; i < all.size(); i += stride) first.push_back(all[i]);
-  // The second build has another folder, order and numbers, so other kernels are compiled beside each one.
+  // The second build has another folder, another order and other trial numbers, so that other kernels are compiled
+  // beside each one.
   std::vector<Candidate> second(first.rbegin(), first.rend());
   for (Candidate& candidate : second) candidate.trial += 1000;
   const Scratch scratch;

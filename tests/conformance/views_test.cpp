@@ -1,6 +1,6 @@
-// Every view, alone and applied to others, for all dtypes and for every CPU row of kTargets that this machine can run:
-// pads with different fills, concats of inputs, constants and coordinates, negative steps, windows over padding,
-// reductions and contractions of them, and extents 0 and 1. They are compiled and run.
+// Every view, alone and applied to other views, for all dtypes and for every CPU row of kTargets that this machine can
+// run: pads with different fills, concats of inputs, constants and coordinates, negative steps, windows over padding,
+// reductions and contractions of views, and extents 0 and 1. The graphs are compiled and run.
 #include <gtest/gtest.h>
 
 #include "compiler/cover/cover.h"
@@ -30,7 +30,7 @@ constexpr Row kRows[] = {
     [](Builder& to, NodeId x, NodeId) {
       return pad(to, x, {1, 3}, {2, 20}, 1);
     },
-    [](Builder& to, NodeId x, NodeId) {  // a pad around a pad with another fill; negative steps
+    [](Builder& to, NodeId x, NodeId) {  // a pad around a pad with another fill; a slice with negative steps
       const NodeId twice = pad(to, pad(to, x, {1, 2}, {0, 2}, 1), {0, 5}, {1, 5}, 0);
       return to.slice(twice, {7, 45}, {-1, -2}, {8, 23});
     },
@@ -94,14 +94,14 @@ TEST_P(Views, OfEveryDTypeMeanWhatTheGraphMeans) {
   for (int d = 0; d < kDTypeCount; ++d)
     for (size_t r = 0; r < std::size(kRows); ++r) {
       const DType dtype = static_cast<DType>(d);
-      // Compiling is slow, so one dtype runs all rows, and each other dtype runs a third of them.
+      // Compiling is slow, so one dtype is tested with all rows of kRows, and each other dtype with a third of them.
       if (dtype != DType::f32 && (static_cast<int>(r) + d) % 3 != 0) continue;
       Builder builder;
       const Fill fill = {.low = 0, .high = 9};
       const NodeId x = builder.input("x", dtype, {6, 37}, fill), y = builder.input("y", dtype, {6, 5}, fill);
       builder.output("z", kRows[r](builder, x, y));
       const auto graph = builder.finish();
-      if (!graph.ok()) {  // arithmetic on b1 is illegal and skipped
+      if (!graph.ok()) {  // arithmetic on b1 is illegal, so it is skipped
         EXPECT_TRUE(dtype == DType::b1) << graph.status();
         continue;
       }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The C library's ABI is the one that client/c/warploom.abi describes, so that programs that were linked with an earlier release run
-with this one. After an addition, `abi_test.py --write` writes the description anew. An incompatible change needs another version number
-of the shared object (cmake/install.cmake)."""
+"""The C library's ABI is the one that client/c/warploom.abi describes, so that programs that were linked with an earlier release work with
+this one. After an addition to the ABI, `abi_test.py --write` writes the description anew. An incompatible change needs another version
+number of the shared object (cmake/install.cmake)."""
 
 import pathlib
 import re
@@ -12,12 +12,12 @@ import sys
 from harness import BIN, SOURCE, Scratch, expect, skip, tool
 
 KEPT = SOURCE / "client/c/warploom.abi"
-CHANGED = 4  # bit of abidiff's exit code for a changed ABI; bits 1 and 2 mean that it could not compare
+CHANGED = 4  # bit of abidiff's exit code that reports a changed ABI; bits 1 and 2 report that abidiff could not compare
 
 
 def described(folder, header):
     """Returns a file with the ABI of the functions and types that a header declares, and the names of the functions. abidw reads the ABI
-    from the debug information of a library in C whose functions are empty, so that it contains only what callers see."""
+    from the debug information of a C library with empty functions, so that the ABI contains only what callers see."""
     declared = tool("gcc", "-E", "-P", header)
     functions = re.findall(r"[^;{}#]*\b(warploom_\w+)\s*\([^;{}]*\)\s*;", declared)
     bodies = re.sub(r"(\bwarploom_\w+\s*\([^;{}]*\))\s*;", r"\1 { __builtin_unreachable(); }", declared)
@@ -49,7 +49,7 @@ def main():
             return
         code, said = difference(KEPT, now)
         expect(code == 0, f"{said}\nIf callers of the earlier release go on working, `{pathlib.Path(__file__).name} --write` keeps the new one")
-        # The comparison notices an incompatible change: a member of a struct that moves.
+        # The comparison notices an incompatible change: the position of a struct member changes.
         before, found, after = header.read_text().partition("size_t struct_size;")
         expect(found, "warploom.h has no struct to change")
         changed = scratch.root / "changed"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Backups of a coordinator during a search: a store restored from one is whole, and its job continues there. Old backups are removed,
-but none of a store of another name. Also pinning and invalidating records by command, and wrong configurations of backups."""
+"""Backups of a coordinator during a search: a store that is restored from a backup is whole, and its job continues there. Old backups are
+removed, but none of a store of another name. The test also covers pinning and invalidating records by command, and wrong configurations of
+backups."""
 
 import pathlib
 import sqlite3
@@ -67,7 +68,8 @@ def main():
         scratch.run("warploom", "invalidate", kernel["key"], "--server", server)
         scratch.run("warploom", "get", kernel["key"], "--server", server, "--out", scratch.path("gone"), expect=3)
 
-        # The restored store has another name. It makes backups in the same folder, and removes none of the first store.
+        # The restored store has another name. Its coordinator makes backups in the same folder, and removes none of the first store's
+        # backups.
         until(lambda: list(folder.glob("b-*.db")), 60, "the backup that was due")
         expect(half.exists() and made[-1].exists(), sorted(folder.iterdir()))
         print(f"{known} trials in the backup; the job went on from there", flush=True)

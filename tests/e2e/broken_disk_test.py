@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """After a failed fsync the coordinator answers no more calls and ends, with a message that says why and what to do. The next coordinator
-continues with what is on the disk."""
+continues with what is stored on the disk."""
 
 import os
 import pathlib
@@ -15,7 +15,8 @@ def main():
         path, failing = scratch.path("s"), pathlib.Path(scratch.path("failing"))
         serve = ("warploomd", "--store", scratch.path("a.db"), "--listen", f"unix:{path}")
         scratch.environment.update(LD_PRELOAD=str(BIN / "libfailing_fsync.so"), FAIL_FSYNC=str(failing))
-        # The address sanitizer ends a program in which another library is loaded before it, unless told not to check.
+        # By default, the address sanitizer ends a program if another library is loaded before the sanitizer's own. This option stops it
+        # from checking.
         scratch.environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
         daemon = scratch.start(*serve, name="broken")
         del scratch.environment["LD_PRELOAD"]

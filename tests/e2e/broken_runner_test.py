@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""If the runner cannot start, `warploom tune` ends with the reason instead of waiting for ever. If the program's folder lacks another
-program, it ends at once."""
+"""If the runner cannot start, `warploom tune` ends with the reason instead of waiting for ever. If another program is missing from the
+folder of the programs, `tune` ends at once."""
 
 import shutil
 
@@ -21,7 +21,7 @@ def main():
         runner.chmod(0o755)
         said = scratch.run(*tune, expect=4, deadline=60).err
         expect("the worker has ended: " in said and "exited with status 127" in said, said)
-        # The store is whole, and the same command continues when there is a runner.
+        # The store is intact, and the same command continues once there is a runner.
         shutil.copy(BIN / "warploom-runner", runner)
         expect("searched" in scratch.run(*tune).out, "it goes on")
 

@@ -11,7 +11,7 @@ UNREACHABLE = 4
 
 
 def tune(scratch, name, budget):
-    """Starts a tune without a worker; returns it when its job has been made."""
+    """Starts a `tune` command without a worker, and returns its process once its job has been made."""
     known = len(jobs(scratch))
     child = scratch.start("warploom", "tune", "g.graph", "--server", f"unix:{scratch.path('s')}", "--budget", budget, name=name)
     until(lambda: len(jobs(scratch)) > known, 30, "the job is made")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every kind of cover gives a bundle with correct results, and `inspect --why` describes and draws its decisions. A planned cover is
-chosen again with measured times, and with thorough effort until no candidate can be better. Short runs tune with two of the covers."""
+"""Every kind of cover gives a bundle with correct results, and `inspect --why` describes and draws the cover's decisions. A planned cover
+is chosen again with measured times, and with thorough effort until no candidate can be better. Short runs tune with two of the covers."""
 
 import re
 
@@ -20,10 +20,10 @@ def main():
             picture = scratch.root / f"{cover}.svg"
             why = scratch.run("warploom", "inspect", file, "--stage", "plan", "--cover", cover, "--why", "--svg", picture).out
             expect("us" in why and "KB" in why or "MB" in why, f"{cover}: {why}")
-            # The number of the plan before tuning; measured times decide which kernels a bundle has.
+            # This is the number of kernels of the plan before tuning. Which kernels a bundle has depends on measured times.
             kernels[cover] = int(re.match(r"# (\d+) kernels instead of 8", why)[1])
             expect(picture.read_text().startswith("<svg"), f"{cover}: {picture.read_text()[:200]}")
-        # The sources of all kernels with their preludes exceed the limit of a message.
+        # Together, the sources of all kernels with their preludes are larger than the limit of one message.
         file.write_text(graphs.distinct_ops(2000))
         shown = scratch.run("warploom", "inspect", file, "--stage", "source").out
         expect(len(re.findall("^# g[0-9]+: ", shown, re.M)) == 2000, f"sources: {shown[:500]}")
@@ -63,7 +63,7 @@ def main():
         expect(kernels["one-per-op"] >= kernels["contractions-alone"] > kernels["stitched"], str(kernels))
 
 
-# A graph that is two kernels in every cover: neither op reads the other's result, and they reduce different axes.
+# A graph that has two kernels in every cover: neither op reads the other's result, and they reduce different axes.
 TWO_KERNELS = """graph {
   %0 = input "x" : f32[64,96] normal(0,1)
   %1 = reduce_max %0 axes=[1] : f32[64]
@@ -75,7 +75,7 @@ TWO_KERNELS = """graph {
 
 
 def timed_as_it_runs(scratch):
-    """The report has the time of the whole program if it was measured. For a program of one kernel, that is the kernel's time."""
+    """The report has the time of the whole program if it was measured. For a program of one kernel, this is the kernel's time."""
     (scratch.root / "two.graph").write_text(TWO_KERNELS)
     report = scratch.run("warploom", "tune", "two.graph", "--trials", 2, "--json", "-").json()
     expect([cover["kernels"] for cover in report["covers"]] == [2], report["covers"])
@@ -89,7 +89,7 @@ def timed_as_it_runs(scratch):
 
 
 def channels_last(scratch, file):
-    """A planned cover is timed whole against the cover channels-last. The steps of the latter compute the graph too."""
+    """A planned cover is timed as a whole against the cover channels-last, whose steps compute the graph as well."""
     file.write_text(graphs.CONVOLUTIONS)
     timed = scratch.run("warploom", "tune", file, "--cover", "planned", "--trials", 2, "--json", "-").json()["covers"]
     expect("channels-last" in [one["name"] for one in timed], f"timed whole: {timed}")

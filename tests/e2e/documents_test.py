@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The documents: every option in a command line exists, every link in a page or comment has its file and heading, and the README's kernel
-and picture are what the program makes. (tests/fleet/pages_test.py runs the commands of README.md and the how-to pages.)"""
+"""The documents are right: every option in a command line exists, every link in a page or comment has its file and heading, and the
+README's kernel and picture are what the program makes. (tests/fleet/pages_test.py runs the commands of README.md and the how-to pages.)"""
 
 import functools
 import re
@@ -23,7 +23,7 @@ def help_of(scratch, *command):
 
 
 def commands_of(text):
-    """Yields the command lines of a page that begin with a program of this project, with continuation lines and without comments."""
+    """Yields the command lines of a page that begin with a program of this project. Continuation lines are joined and comments removed."""
     text = re.sub(r"\\\n\s*", " ", text)
     lines = re.findall(r"^(?:    |\$ )(warploom[a-z-]* .*)$", text, re.M)
     for line in lines:
@@ -90,7 +90,7 @@ def main():
                 check_options(scratch, page.relative_to(SOURCE), words)
                 found += 1
             for link in site_pages.LINK.finditer(text):
-                target = site_pages.target_of(page, link[2])  # ends the program if there is no such file
+                target = site_pages.target_of(page, link[2])  # target_of() ends the program if there is no such file
                 if target is not None:
                     check_anchor(page.relative_to(SOURCE), target, link[3])
                 links += 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Each of the five models in embedded mode: tuned, tuned again from the store with the same bytes and no candidate, and checked against
-the oracle. Prints the time of the second answer; its limit is a matter of the benchmarks. Short runs leave out the whole
-layer of BERT, of which the other models are parts."""
+"""Each of the five models in embedded mode: tuned, tuned again from the store (with the same bytes and without measuring a candidate), and
+checked against the oracle. The test prints how long the second answer takes; only the benchmarks have a limit for it. Short runs leave out
+the whole layer of BERT, of which the other models are parts."""
 
 import pathlib
 import shutil
@@ -66,14 +66,14 @@ def compare(scratch, model, bundle):
 
 
 def many_inputs(scratch):
-    """Kernels with more arguments than any layer has."""
+    """A graph whose kernels have more arguments than those of any layer can be tuned and run."""
     scratch.root.joinpath("many.graph").write_text(graphs.MANY_INPUTS)
     scratch.run("warploom", "tune", "many.graph", "--trials", 1, "--out", "many")
     scratch.run("warploom", "run", "many", "--check")
 
 
 def cached_only(scratch, model):
-    """The exit code is 3 if the store lacks a record. `run FILE` uses the records of the store."""
+    """Commands that need a record have the exit code 3 if the store lacks the record. `run FILE` uses the records of the store."""
     scratch.run("warploom", "get", model, "--store", scratch.path("empty.db"), expect=3)
     scratch.run("warploom", "tune", model, "--require-cached", "--store", scratch.path("empty.db"), expect=3)
     scratch.run("warploom", "run", model, "--store", scratch.path("empty.db"), expect=3)

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
 
 
 def model_of_one_product(path):
-    """Writes a model of y = x w + b with y as a second output too, which no kernel stores. Returns the y of x = 0 .. 5."""
+    """Writes a model of y = x w + b that also returns y as a second output, which no kernel stores. Returns the y of x = 0 .. 5."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["p"]),
         helper.make_node("Add", ["p", "b"], ["y"]),
@@ -69,7 +69,7 @@ def called_from_c(scratch, store):
 
 
 def self_test_finds(scratch, folder):
-    """The self-test of an export fails with weights of other values, and passes again with the right ones."""
+    """The self-test of an export fails with weights of other values, and passes again with the right weights."""
     broken = scratch.root / "broken"
     shutil.copytree(folder, broken, ignore=shutil.ignore_patterns("build-*"))
     weights = bytearray((broken / "weights.bin").read_bytes())
@@ -82,7 +82,8 @@ def self_test_finds(scratch, folder):
 
 
 def runs_only_if_asked(scratch, bundle):
-    """A bundle's objects are code that others may have made, so `export` loads them only with --run. The self-test passes either way."""
+    """A bundle's objects are code that others may have made, so `export` loads them only with --run. The self-test passes with and without
+    --run."""
     for flags in [], ["--run"]:
         loaded = scratch.root / f"loaded{len(flags)}"
         scratch.environment.update(LD_DEBUG="files", LD_DEBUG_OUTPUT=str(loaded))
@@ -110,7 +111,7 @@ def refused(scratch, store):
     expect((scratch.root / "int/model_int.h").exists(), "the name of the library")
     scratch.run("warploom", "export", "softmax", "--out", "tables")  # a folder with the name of a file that every export has
     expect((scratch.root / "tables/model_tables.h").exists(), "the name of a file of the export")
-    scratch.run("warploom", "export", "softmax", "--out", "int", "--name", "again")  # an export is replaced
+    scratch.run("warploom", "export", "softmax", "--out", "int", "--name", "again")  # a new export replaces an old one in the same folder
     expect(not (scratch.root / "int/model_int.h").exists() and json.loads((scratch.root / "int/export.json").read_text())["name"] == "again", "replaced")
     tool(built(scratch.root / "int", ("cc", "c++")) / "self_test")
     with open(next((scratch.root / "softmax/kernels").glob("*.cpp")), "a") as source:

@@ -4,11 +4,12 @@ import pathlib
 
 from harness import BIN
 
-FAKE = BIN.parent / "fake_gpu"  # a folder for LD_LIBRARY_PATH
+FAKE = BIN.parent / "fake_gpu"  # folder of the fake drivers, for LD_LIBRARY_PATH
 
 
 def without_clang(scratch):
-    """Hides clang, so that AMD's code comes from the fake hipRTC, the only code that the fake driver runs. Returns the old PATH."""
+    """Removes clang from PATH and returns the old PATH. AMD's code then comes from the fake hipRTC, whose code is the only one that the
+    fake driver runs."""
     tools = scratch.root / "tools"
     tools.mkdir()
     path = scratch.environment["PATH"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A coordinator survives floods: more connections than it has descriptors for, connections that send nothing, and random bytes. It
-answers calls afterwards, and keeps neither memory nor descriptors."""
+"""A coordinator survives floods: more connections than it has descriptors for, connections that send nothing, and random bytes. Afterwards
+it answers calls, and its memory and its number of descriptors are what they were before."""
 
 import os
 import pathlib
@@ -12,10 +12,10 @@ import time
 
 from harness import PATIENCE, Scratch, expect, until
 
-LIMIT = 300  # descriptors of the coordinator
+LIMIT = 300  # number of descriptors that the coordinator may open
 SURPLUS = 1100
 LONG = float(os.environ.get("WARPLOOM_TEST_SCALE", "1")) >= 10
-JUNK_S = 20 if LONG else 1  # seconds of random bytes in each turn
+JUNK_S = 20 if LONG else 1  # seconds for which random bytes are sent in each turn
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
@@ -33,7 +33,7 @@ def memory_mb(pid):
 
 
 def connect(path):
-    """Returns a connection; the coordinator may refuse it at any time."""
+    """Returns a new connection. Connecting may raise an exception, since the coordinator may refuse a connection at any time."""
     client = socket.socket(socket.AF_UNIX)
     client.connect(path)
     client.setblocking(False)
@@ -41,7 +41,7 @@ def connect(path):
 
 
 def refused(clients):
-    """Returns how many connections were closed by the other side."""
+    """Returns how many of the connections the other side has closed."""
     poll = select.poll()
     for client in clients:
         poll.register(client, select.POLLIN)
@@ -89,7 +89,7 @@ def main():
         daemon = scratch.serve(path, store=scratch.path("a.db"), preexec_fn=limited)
 
         def serves():
-            # The call is repeated, since a slow build of the coordinator may still read the random bytes when the client gives up.
+            # The call is repeated: a slow build of the coordinator may still be reading the random bytes when the client gives up.
             call = ("warploom", "jobs", "--server", f"unix:{path}", "--json", "-")
             until(lambda: scratch.run(*call, expect=None, deadline=30).code == 0, 20, "it serves")
 
@@ -108,7 +108,7 @@ def main():
             until(lambda: descriptors(pid) <= before + 2, 20, "the connections with junk are closed")
             serves()
             kept.append(memory_mb(pid))
-        # A sanitizer keeps freed memory, so the limit does not hold with one.
+        # A build with a sanitizer has no limit here, since sanitizers keep freed memory.
         expect(kept[2] - kept[0] < 8 or PATIENCE > 1, f"memory after each flood, MB: {kept}")
         said = (scratch.root / "coordinator.log").read_text()
         expect("refused" in said and "max-connections" in said, f"nothing in the log:\n{said}")

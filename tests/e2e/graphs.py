@@ -183,7 +183,7 @@ EXP = """graph {
 
 
 def _many_inputs(count):
-    """The concatenation of so many inputs, and their sum: kernels with more arguments than any layer has."""
+    """Returns a graph with so many inputs, their concatenation and their sum: its kernels have more arguments than those of any layer."""
     inputs = [f'%{i} = input "x{i}" : f32[2] normal(0,1)' for i in range(count)]
     joined = f"%{count} = concat {' '.join(f'%{i}' for i in range(count))} axis=[0] : f32[{2 * count}]"
     sums = [f"%{count + i} = add %{0 if i == 1 else count + i - 1} %{i} : f32[2]" for i in range(1, count)]
@@ -194,8 +194,8 @@ MANY_INPUTS = _many_inputs(300)
 
 
 def onnx_model(nodes, inputs, outputs, weights=None):
-    """Returns an ONNX model. Inputs and outputs are rows of a name, a type and a shape; weights are a dict: name -> array."""
-    from onnx import helper, numpy_helper  # few tests need the package
+    """Returns an ONNX model. Inputs and outputs are triples of a name, a type and a shape; weights are a dict: name -> array."""
+    from onnx import helper, numpy_helper  # imported here, since few tests need the package
 
     values = ([helper.make_tensor_value_info(*row) for row in rows] for rows in (inputs, outputs))
     made = helper.make_graph(nodes, "g", *values, [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()])

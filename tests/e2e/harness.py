@@ -1,5 +1,5 @@
-"""Helpers of the end-to-end tests. They run the real programs, each test in a folder of its own, wait for every child process to end,
-and limit the time of every wait."""
+"""Helpers of the end-to-end tests. They run the real programs, each test in a folder of its own, wait for every child process to end, and
+limit the time of every wait."""
 
 import contextlib
 import hashlib
@@ -32,10 +32,11 @@ def skip(why):
 
 
 class Scratch:
-    """A private folder and the processes that run in it. A context manager: leaving it kills them all and waits until they have ended."""
+    """A private folder and the processes that run in it, as a context manager: leaving it kills the processes and waits until they have
+    ended."""
 
     def __init__(self):
-        # The path is short, since the path of a Unix socket may have at most 107 characters.
+        # The folder's path is short, since the path of a Unix socket may have at most 107 characters.
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="wl-"))
         self.children = []
         self.at_end = []  # functions to call when all processes have ended
@@ -58,7 +59,7 @@ class Scratch:
         return str(self.root / name)
 
     def run(self, *command, deadline=300, expect=0, **options):
-        """Runs a program of this project to its end; fails unless its exit code is `expect` (None: any)."""
+        """Runs a program of this project to its end. Fails unless its exit code is `expect` (None: any code)."""
         command = [str(BIN / command[0]), *map(str, command[1:])]
         process = subprocess.Popen(
             command,
@@ -95,18 +96,18 @@ class Scratch:
         return child
 
     def callers(self, rows, name="callers"):
-        """Writes a file of callers, which nobody else may read."""
+        """Writes a file of callers, which only its owner may read."""
         (self.root / name).write_text(rows)
         (self.root / name).chmod(0o600)
 
     def token(self, caller, role, *options, callers="callers", file=None):
-        """Makes a token of a caller, writes it to a file, which is CALLER.token unless another one is given, and returns it."""
+        """Makes a token of a caller, writes it to a file (CALLER.token unless another name is given) and returns it."""
         made = self.run("warploomd", "token", caller, "--callers", callers, "--role", role, *options).out
         (self.root / (file or f"{caller}.token")).write_text(made)
         return made.strip()
 
     def mounted(self, name, options):
-        """Mounts a tmpfs with these options until the end of the test, and returns its folder; None if this process may not do so."""
+        """Mounts a tmpfs with these options until the end of the test, and returns its folder; None if this process may not mount one."""
         folder = self.root / name
         folder.mkdir()
         command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder]
@@ -116,7 +117,7 @@ class Scratch:
         return folder
 
     def certificates(self, *roles):
-        """Makes certificates in tls/ by deploy/certificates.sh. Each role is its name and the names of its callers or hosts."""
+        """Makes certificates in tls/ by deploy/certificates.sh. Each role is a list of its name and the names of its callers or hosts."""
         for role in roles:
             tool(SOURCE / "deploy/certificates.sh", self.path("tls"), *role)
 
@@ -160,7 +161,7 @@ class Child:
 
 
 def shown(who, folder="tls/"):
-    """Returns the options by which a program shows the certificate of a caller or host."""
+    """Returns the options by which a program authenticates with the certificate of a caller or host."""
     return ["--tls-ca", f"{folder}ca.pem", "--tls-cert", f"{folder}{who}.pem", "--tls-key", f"{folder}{who}.key"]
 
 
@@ -170,19 +171,19 @@ def kill_group(process):
 
 
 def tool(*command, code=0, cwd=None):
-    """Runs another program to its end, and returns its stdout; fails unless its exit code is `code`."""
+    """Runs a program of another project to its end, and returns its stdout. Fails unless its exit code is `code`."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600 * PATIENCE, cwd=cwd, check=False)
     expect(done.returncode == code, f"{show(command)}: exit code {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
     return done.stdout
 
 
 def has_sanitizer(program):
-    """Returns whether a program or library was built with a sanitizer: then programs without one cannot load it."""
+    """Returns whether a program or library was built with a sanitizer; a program without a sanitizer cannot load such a library."""
     return "san.so" in tool("ldd", program)
 
 
 def python_package():
-    """Returns the folder of this build's Python package; skips the test if there is none that Python can load."""
+    """Returns the folder of this build's Python package; skips the test if Python can load no such package."""
     package = BIN.parent / "python"
     core = list(package.glob("warploom/_core*.so"))
     if not core:
@@ -193,7 +194,8 @@ def python_package():
 
 
 def torch_python():
-    """Returns the Python that has PyTorch (`tools/setup.sh peers`); skips the test if there is none, or no Python package in this build."""
+    """Returns the Python that has PyTorch (`tools/setup.sh peers`). Skips the test without such a Python, or if this build has no Python
+    package."""
     python = SOURCE / "build/venv-peers/bin/python"
     if not python.exists():
         skip("there is no PyTorch")
@@ -202,7 +204,7 @@ def torch_python():
 
 
 def torch_child(scratch, file, *words, timeout):
-    """Runs a test's file with --child to its end, by the Python that has PyTorch."""
+    """Runs a test's own file with --child to its end, by the Python that has PyTorch."""
     environment = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN)}
     return subprocess.run([torch_python(), file, "--child", *words], env=environment, capture_output=True, text=True, timeout=timeout)
 
@@ -217,7 +219,7 @@ def torch_test(file, child, timeout):
 
 
 def torch_tool(file, *words, timeout):
-    """Runs a program that needs PyTorch and the package expecttest; skips the test if there is none of these."""
+    """Runs a program that needs PyTorch and the package expecttest. Skips the test if one of them is missing."""
     python = torch_python()
     if subprocess.run([python, "-c", "import expecttest"], capture_output=True).returncode != 0:
         skip("there is no expecttest")
@@ -227,7 +229,7 @@ def torch_tool(file, *words, timeout):
 
 
 def until(condition, deadline, what):
-    """Polls until condition() is true, and returns its value; fails after `deadline` seconds, times PATIENCE."""
+    """Polls until condition() is true, and returns its value. Fails after `deadline` seconds, times PATIENCE."""
     end = time.monotonic() + deadline * PATIENCE
     while True:
         value = condition()
@@ -278,7 +280,7 @@ def expect_same(made, wanted):
 
 
 def rows_in(store, query):
-    """Returns the rows of a query on a store, which a coordinator may have open; none while the file or its tables do not exist yet."""
+    """Returns the rows of a query on a store, which a coordinator may have open; no rows while the file or its tables do not exist yet."""
     try:
         with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=5)) as connection:
             return connection.execute(query).fetchall()
@@ -292,7 +294,7 @@ def trials_in(store):
 
 
 def library_trials(store, library):
-    """Returns plan, outcome and message of the trials of a library's kernels."""
+    """Returns the plan, outcome and message of each trial of a library's kernels."""
     return [row for row in rows_in(store, "SELECT plan, outcome, message FROM trials") if f" class={library} " in row[0]]
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runners are stopped (SIGSTOP) during measurements while their worker lives. The worker kills each of them, its batch is measured
-again, no candidate counts as failed, and the job ends."""
+"""Runners are stopped (SIGSTOP) during measurements while their worker keeps running. The worker kills each stopped runner, its batch is
+measured again, no candidate counts as failed, and the job ends."""
 
 import os
 import pathlib
@@ -14,8 +14,8 @@ STOPS = 5 if WHOLE else 2
 
 
 def descendants_of(pid):
-    """Returns the pids of all descendants of a process, by whichever of its threads they were started. (In the sandbox, two processes
-    are between the worker and its runner.) Processes and threads that end meanwhile are left out."""
+    """Returns the pids of all descendants of a process, whichever of its threads started them. (In the sandbox, two processes are between
+    the worker and its runner.) Processes and threads that end meanwhile are left out."""
     found = []
     try:
         threads = os.listdir(f"/proc/{pid}/task")
@@ -30,7 +30,7 @@ def descendants_of(pid):
 
 
 def is_measuring(pid):
-    """Returns whether a process is a runner of a CPU device that is neither stopped nor ended."""
+    """Returns whether a process is a runner of a CPU device and is neither stopped nor ended."""
     try:
         command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -49,7 +49,7 @@ def stop(pid):
 
 
 def stop_a_runner(worker, tune):
-    """Stops a runner of the worker that measures; returns its pid, or None if the job has ended."""
+    """Waits for a worker that measures, and stops its runner; returns the runner's pid, or None if the job has ended."""
 
     def stopped():
         if tune.poll() is not None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The files of `make install` are enough: another project finds the package, builds the examples with only the installed headers and
-library, by CMake and by pkg-config, and runs a bundle that the installed programs made."""
+"""The files of `make install` are enough for another project: CMake and pkg-config find the package, the examples build with only the
+installed headers and library, and they run a bundle that the installed programs made."""
 
 import os
 import shutil
@@ -81,7 +81,7 @@ def main():
         served = tool(other / "build/serve", bundle, 4, 500)
         expect(served.count("500 requests") == 4, served)
 
-        # The module that calls a coordinator is installed too: it reports that none answers.
+        # The installed Python module calls a coordinator: it reports that none answers.
         asked = subprocess.run([other / "build/fetch", graph, f"unix:{scratch.path('none')}"], capture_output=True, text=True, timeout=120,
                                env=scratch.environment)  # fmt: skip
         expect(asked.returncode == 2 and "no coordinator answers" in asked.stderr, asked.stderr)

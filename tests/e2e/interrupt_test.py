@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Ctrl-C keeps the best kernels so far: exit code 6 and a hint, and the same command continues where it stopped."""
+"""Ctrl-C on a search keeps the best kernels so far: the exit code is 6, a hint is printed, and the same command continues where the search
+stopped."""
 
 import signal
 
@@ -24,7 +25,7 @@ def main():
         report = scratch.run("warploom", *command, "--trials", 8, "--json", "-").json()
         expect(trials_in(store) >= stored, "trials were lost")
         expect(report["groups"], "no report")
-        # After SIGKILL no stored trial is lost either, and the next start cancels the job that was left.
+        # SIGKILL loses no stored trial either. The next start of the command cancels the job that the killed one has left.
         again = ("tune", "g.graph", "--store", store, "--strategy", "random", "--seed", 9, "--retune")
         child = scratch.start("warploom", *again, "--trials", 400, name="killed")
         until(lambda: trials_in(store) >= stored + 8 or child.process.poll() is not None, 120, "more trials are stored")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Products by a library: its kernels are candidates of jobs that allow it and of no others, and pass the same checks. Report and bundle
-say which kernels need it. Without the library, or with another version of it, an error says what to install; kernels of a library that
-computes wrong results are never chosen."""
+"""Matrix products by a vendor's library: its kernels are candidates of jobs that allow the library and of no others, and pass the same
+checks as generated kernels. Report and bundle say which kernels need the library. Without it, or with another version of it, an error says
+what to install. Kernels of a library that computes wrong results are never chosen."""
 
 import ctypes
 import json
@@ -106,7 +106,7 @@ def test_every_group(scratch):
 
 
 def test_off_unless_allowed(scratch):
-    """Jobs with and without libraries share a store: neither is answered with records of the other."""
+    """Jobs with and without libraries share a store. Neither kind is answered with records of the other."""
     done, store = tune(scratch, "gelu", GELU)
     expect(done.json()["job"]["cached"] or done.json()["job"]["trials_run"] > 0, done.out)
     scratch.run("warploom", "tune", scratch.path("gelu.graph"), "--store", store, "--cover", "greedy", "--libraries", "none", "--require-cached", expect=None)
@@ -119,7 +119,7 @@ def test_off_unless_allowed(scratch):
 
 
 def without_library(scratch):
-    """Makes a folder for LD_LIBRARY_PATH in which the library is a text file, and returns it."""
+    """Makes a folder for LD_LIBRARY_PATH in which the file of the library's name is a text file, and returns the folder."""
     folder = scratch.root / "nothing"
     folder.mkdir(exist_ok=True)
     (folder / LIBRARY).write_text("no library")
@@ -167,7 +167,7 @@ def test_wrong_library(scratch):
 
 
 def test_bundle(scratch):
-    """A bundle needs the library. Times are hashes of sources (--devices fake), so that kernels of the library win on every machine."""
+    """A bundle needs the library. With --devices fake, times are hashes of sources, so that the library's kernels win on every machine."""
     socket = scratch.path("s")
     scratch.serve(socket, store=scratch.path("fleet.db"))
     scratch.start("warploom-worker", "--server", f"unix:{socket}", "--devices", "fake")

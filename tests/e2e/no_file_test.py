@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A program ends at once, with a message that names the file, if a user gives it anything but a regular file of a readable size: a pipe
-without a writer, a device without an end, a folder, a socket, or a sparse file of 4 TB. This holds wherever a file is opened."""
+"""Programs end at once, with a message that names the file, if a user gives them anything but a regular file of a readable size: a pipe
+without a writer, a device without an end, a folder, a socket, or a sparse file of 4 TB. This holds wherever a program opens a file."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ def folder(path):
 
 def bound_socket(path):
     here = os.getcwd()
-    os.chdir(path.parent)  # a relative path is short enough for a socket
+    os.chdir(path.parent)  # The absolute path may be too long for a Unix socket.
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(path.name)
     os.chdir(here)
@@ -92,7 +92,7 @@ def every_place(scratch):
     for kind, make in KINDS.items():
         for command, name in rows(scratch):
             if (kind, name) in (("folder", "k.npz"), ("holes", "data.bin")):
-                continue  # these are allowed: weights in a folder of arrays, and external data in a part of a file of any size
+                continue  # The following are allowed: weights in a folder of arrays, and external data in a part of a file of any size.
             shutil.rmtree(root / "broken", ignore_errors=True)
             shutil.copytree(root / "tuned", root / "broken")
             remove(root / name)
@@ -118,7 +118,7 @@ def the_reason_is_said(scratch):
     said = scratch.run("warploom", "run", "tuned", "--input", "x=k.npy", deadline=DEADLINE, expect=2).err
     expect("cannot read k.npy: it is a named pipe, expected a regular file" in said, said)
     remove(root / "k.npy")
-    # Values that exceed any memory, in a sparse file of their size.
+    # Writes weights that exceed any memory, in a sparse file of their size.
     external_model(root / "huge.onnx", "holes.bin", HUGE // 4)
     with_holes(root / "holes.bin")
     said = scratch.run("warploom", "run", "tuned", "--weights", "huge.onnx", deadline=DEADLINE, expect=2).err
@@ -131,7 +131,7 @@ def the_reason_is_said(scratch):
 
 
 def stored_objects(scratch):
-    """If the objects of a store have been replaced by pipes, the program does not wait for them."""
+    """If pipes replace the object files of a store, the program does not wait for them."""
     root = scratch.root
     objects = [path for path in (root / "s.db.objects").rglob("*") if path.is_file()]
     expect(objects, "a store has objects")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A coordinator on a Unix socket, two workers and a client are each killed with SIGKILL during a search and restarted. The client sees
-its job end, the candidates are those of an undisturbed run with the same seed, and no trial is lost or doubled."""
+"""A coordinator on a Unix socket, two workers and a client are each killed with SIGKILL during a search and restarted. The client sees its
+job end, the candidates are those of an undisturbed run with the same seed, and no trial is lost or stored twice."""
 
 import sqlite3
 
@@ -59,8 +59,8 @@ class Fleet:
 
 
 def tune_command(fleet, graph):
-    # Both fleets must propose the same candidates. With other covers, measured times decide whether the parts of a group are tuned too;
-    # with several rounds at once, candidates depend on the number of workers.
+    # The disturbed and the undisturbed fleet must propose the same candidates. With other covers, measured times decide whether the parts
+    # of a group are tuned as well; with several rounds at once, candidates depend on the number of workers.
     return ("tune", graph, "--server", fleet.address, "--trials", TRIALS, "--cover", "one-per-op", "--strategy", "random", "--seed", 5, "--at-once", 1)
 
 
@@ -96,7 +96,7 @@ def main():
                 return (trials or ["none"]) if len(trials) >= count or done else None
 
             trials = until(check, 240, f"{count} trials are stored")
-            # No stored trial has changed.
+            # All trials that were stored before are unchanged.
             expect(set(acknowledged) <= set(trials), "a stored trial is gone")
             acknowledged[:] = trials
 

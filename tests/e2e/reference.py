@@ -1,8 +1,8 @@
-"""Compares results with those of onnxruntime for the same model. Needs an environment with onnxruntime."""
+"""Compares results with those of onnxruntime for the same model. Needs a Python environment with onnxruntime."""
 
 import pathlib
 
-BOUND = 1e-4  # relative to the largest magnitude of the output, since both compute in f32 and add in different orders
+BOUND = 1e-4  # Error relative to the output's largest magnitude: both add in f32, in different orders.
 
 
 def available():
@@ -15,8 +15,8 @@ def available():
 
 
 def largest_difference(model, folder):
-    """Returns the largest difference of the outputs in `folder` (NAME.npy, made from inputs/NAME.npy) from
-    onnxruntime's, relative to the largest magnitude of each output."""
+    """Returns the largest difference between the outputs in `folder` (NAME.npy, computed from inputs/NAME.npy) and onnxruntime's, relative
+    to the largest magnitude of each output."""
     import numpy
     import onnxruntime
 

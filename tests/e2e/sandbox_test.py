@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""On a machine without a sandbox, a worker refuses to start unless it has --sandbox none. The listing of workers, the report and the
-record name the sandbox that was used. Embedded mode continues without a sandbox, and its report says so."""
+"""On a machine without a sandbox, a worker refuses to start unless it has --sandbox none. The list of workers, the report and the record
+name the sandbox that was used. Embedded mode continues without a sandbox, and its report says so."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ from harness import Scratch, expect, skip, until
 
 
 def path_without(scratch, program):
-    """Returns a PATH of one folder, which has every program of this machine's PATH but one."""
+    """Returns a PATH with a single folder, which has every program of this machine's PATH except one."""
     folder = scratch.root / f"no-{program}"
     folder.mkdir()
     for part in os.environ["PATH"].split(":"):
@@ -45,7 +45,7 @@ def main():
         for words in ("bwrap", "not on PATH", "install bubblewrap", "--sandbox none"):
             expect(words in refused.err, f"{words}: {refused.err}")
 
-        # A g++ that starts a program outside of the folders that are visible in the sandbox.
+        # A g++ script that starts a program outside of the folders that are visible in the sandbox.
         door = scratch.root / "door"
         door.mkdir()
         (scratch.root / "g++").symlink_to(shutil.which("g++"))

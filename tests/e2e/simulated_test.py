@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""GPU kernels in the whole service without a GPU: searched, verified, promoted and bundled on simulated GPUs. Short runs search each
-graph for one target, and each target once."""
+"""GPU kernels go through the whole service without a GPU: they are searched, verified, promoted and bundled on simulated GPUs. Short runs
+search each graph for one target, and each target once."""
 
 import graphs
 from harness import WHOLE, Scratch, expect
@@ -17,7 +17,8 @@ def main():
             for target in targets if WHOLE else targets[:1]:
                 where = f"{name} on {target}"
                 bundle = scratch.path(f"{name}_{target.replace(':', '_')}")
-                # With the greedy cover, whose products are kernels of their own; times would decide between other covers.
+                # The greedy cover is asked for, since its products are kernels of their own. By default, measured times would decide
+                # between covers.
                 command = ("tune", file, "--target", target, "--trials", 6 if WHOLE else 3, "--cover", "greedy", "--out", bundle, "--json", "-")
                 report = scratch.run("warploom", *command).json()
                 expect(report["target"]["name"] == target, f"{where}: {report}")

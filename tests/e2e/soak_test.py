@@ -23,9 +23,9 @@ SECONDS = float(os.environ.get("WARPLOOM_SOAK_SECONDS", "1800" if SCALE >= 10 el
 WORKERS = 2
 MOST_WAL = 64 << 20
 MOST_SLOPE_MB = 1.0  # largest growth per hour of the bytes that the heap holds
-MOST_RESIDENT = 1.25  # largest resident memory in the last quarter, over that in the second
-LONG_S = 1200  # shortest test whose memory is judged
-REST_S = 60  # from one rest to the next
+MOST_RESIDENT = 1.25  # largest allowed ratio of resident memory, the last quarter's over the second's
+LONG_S = 1200  # length in seconds of the shortest test whose memory is judged
+REST_S = 60  # seconds from one rest to the next; in a rest, the load pauses
 LOOKS = 8  # samples of the heap in one rest
 
 
@@ -44,12 +44,12 @@ class Sample:
 
 
 def slope(heaps):
-    """Returns MB per hour: the median of the slopes between any two rests, which a few outliers do not change (Theil and Sen)."""
+    """Returns MB per hour: the median of the slopes between any two samples, which a few outliers do not change (Theil and Sen)."""
     return 3600 * statistics.median((b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.combinations(heaps, 2))
 
 
 def resident_slope(samples):
-    """Returns MB per hour, by least squares."""
+    """Returns the slope of the samples in MB per hour, by least squares."""
     at = statistics.mean(s.at for s in samples)
     memory = statistics.mean(s.memory for s in samples)
     return 3600 * sum((s.at - at) * (s.memory - memory) for s in samples) / sum((s.at - at) ** 2 for s in samples)
@@ -63,7 +63,7 @@ class Load:
         self.ended = threading.Event()
         self.counts, self.wrong = {}, []
         self.threads = []
-        self.changed = threading.Condition()  # guards the next two
+        self.changed = threading.Condition()  # guards `resting` and `turns`
         self.resting, self.turns = False, 0
 
     def repeat(self, name, turn, every=0):
@@ -80,7 +80,7 @@ class Load:
                 try:
                     turn(number)
                     self.counts[name] = number + 1
-                except Exception as error:  # the main thread sees it and ends the test
+                except Exception as error:  # the main thread sees the error and ends the test
                     self.wrong.append(f"{name}: {error}")
                 with self.changed:
                     self.turns -= 1
@@ -104,7 +104,8 @@ class Load:
                 self.changed.notify_all()
 
     def heap_at_rest(self):
-        """Returns MB: the least of several samples, since leases and connections of killed processes take seconds to end."""
+        """Returns the MB that the heap holds at rest: the least of several samples, since leases and connections of killed processes take
+        seconds to end."""
         held = []
         with self.rest():
             for _ in range(LOOKS):
@@ -146,7 +147,7 @@ def main():
         load = Load(scratch, address)
 
         def search(number):
-            # Exit code 6: listings() has cancelled the job.
+            # The exit code 6 is accepted, because listings() may have cancelled the job.
             load.call("tune", "softmax.graph", "--trials", 12, "--retune", "--seed", number % 50, codes=(0, 6))
 
         def cached(number):
@@ -175,7 +176,7 @@ def main():
             workers[number % WORKERS] = start_worker(number % WORKERS)
 
         def interrupted(number):
-            """A job whose client is interrupted by SIGINT, which cancels the job."""
+            """Tunes with a client that is interrupted by SIGINT, which cancels its job."""
             child = scratch.start(
                 "warploom", "tune", "matmul.graph", "--server", address, "--trials", 40, "--retune", "--seed", number,
                 name="interrupted",
@@ -213,7 +214,7 @@ def main():
 
 
 def until_calm(daemon, store, began):
-    """Waits until the connections of ended clients are closed; returns a sample of what the coordinator holds then."""
+    """Waits until the connections of ended clients are closed; then returns a sample of what the coordinator holds."""
     last = [Sample(daemon.process.pid, store, began)]
 
     def settled():
@@ -242,7 +243,7 @@ def report(samples, calm, load):
 
 
 def judge_memory(samples, heaps):
-    """Fails if memory grows. Judges nothing in a test shorter than LONG_S."""
+    """Fails if memory grows. Does not judge a test that is shorter than LONG_S."""
     if SECONDS < LONG_S:
         print(f"memory is not judged: {SECONDS:.0f} s is less than {LONG_S}; at rest the heap holds {heaps[-1][1]:.2f} MB")
         return

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Authentication and authorisation with the real programs and certificates made by openssl: a fleet over TLS, tokens, the operator's
-socket, the messages for every mistake, certificates that are replaced without a restart, and the audit lines."""
+socket, the messages for every mistake, certificates that are replaced without a restart, and the audit lines in the log."""
 
 import json
 import os
@@ -28,7 +28,7 @@ class Authority:
         expect(done.returncode == 0, done.stderr)
 
     def make(self, name, names, days=2):
-        """Writes NAME.pem and NAME.key; with a negative number of days, the certificate has expired."""
+        """Writes NAME.pem and NAME.key. With a negative number of days, the certificate has expired already."""
         self.made += 1
         (self.folder / f"{name}.names").write_text(f"subjectAltName={names}\n")
         self.openssl("req", *NEW_KEY, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
@@ -54,7 +54,7 @@ def shown(name, ca="lab"):
 
 
 def serve(scratch, name, *options):
-    """Starts a coordinator; returns the child and its addresses."""
+    """Starts a coordinator; returns its process and its addresses."""
     child = scratch.start("warploomd", "--store", f"{name}.db", *options, name=name)
     log = scratch.root / f"{name}.log"
     line = until(lambda: re.search(r"listening on (\S+)", log.read_text()), 60, f"{name} listens")
@@ -91,7 +91,7 @@ def tokens(scratch, address, socket, loopback):
     scratch.environment["WARPLOOM_TOKEN"] = made["operator"]
     scratch.run("warploom", "undrain", "--server", loopback)
     del scratch.environment["WARPLOOM_TOKEN"]
-    # A token whose row is removed from the file of --callers is refused.
+    # A token is refused once its row is removed from the file of --callers.
     rows = (scratch.root / "callers").read_text()
     (scratch.root / "callers").write_text("".join(line + "\n" for line in rows.splitlines() if "a-client" not in line))
     until(lambda: scratch.run("warploom", "jobs", "--server", socket, *by_file, expect=None).code == 2, 20, "the token is revoked")
@@ -167,7 +167,7 @@ def signatures_and_revocation(scratch, address, socket):
 
 
 def certificates_are_replaced(scratch, other, address):
-    """The coordinator's certificate is replaced, and then the CA of its clients, without a restart."""
+    """The coordinator's certificate is replaced without a restart, and then the certificate authority (CA) of its clients."""
     other.make("fresh", "DNS:localhost,IP:127.0.0.1")
     old, new = [["warploom", "jobs", "--server", address, *shown("alice", ca=ca)] for ca in ("lab", "other")]
     scratch.run(*old)
@@ -175,7 +175,7 @@ def certificates_are_replaced(scratch, other, address):
     replaced(scratch, "fresh", "coordinator")
     until(lambda: scratch.run(*new, expect=None).code == 0, 30, "the new certificate is shown")
     scratch.run(*old, expect=2)
-    # The CA of clients.
+    # Replaces the certificate authority of the clients.
     lab = (scratch.root / "lab.pem").read_text()
     shutil.copy(scratch.path("other.pem"), scratch.path("new"))
     os.replace(scratch.path("new"), scratch.path("lab.pem"))
@@ -216,7 +216,7 @@ def main():
         _, (elsewhere,) = serve(scratch, "other-name", "--listen", "localhost:0", "--trust-domain", "lab", *shown("elsewhere"))
         a_fleet_over_tls(scratch, address, socket)
         made = tokens(scratch, address, socket, loopback)
-        # A coordinator whose certificate expires while it runs: it starts with a valid one, which an expired one replaces.
+        # A coordinator's certificate expires while it runs: it starts with a valid certificate, which is then replaced by an expired one.
         replaced(scratch, "elsewhere", "soon")
         _, (stale,) = serve(scratch, "stale", "--listen", "localhost:0", "--trust-domain", "lab", *shown("soon"))
         replaced(scratch, "stale", "soon")

@@ -8,7 +8,7 @@ import sys
 
 from harness import BIN, PATIENCE, SOURCE, Scratch, expect, kill_group, python_package
 
-# For programs marked `python torch`: the environment with PyTorch that `tools/setup.sh peers` makes. Without it they are left out.
+# The Python with PyTorch that `tools/setup.sh peers` makes. It runs programs marked `python torch`, which are left out where it is missing.
 PEERS = SOURCE / "build/venv-peers/bin/python"
 
 

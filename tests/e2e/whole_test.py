@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A model with a symbolic dimension and with weights: tuned at two sizes, run at each with the weights from the ONNX file, an .npz or a
-folder, checked as a whole and call by call, and run by the example program."""
+"""A model with a symbolic dimension and with weights: it is tuned at two sizes, run at each with the weights from the ONNX file, an .npz or
+a folder, checked as a whole and call by call, and run by the example program."""
 
 import subprocess
 import sys

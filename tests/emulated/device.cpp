@@ -23,10 +23,10 @@
 namespace wl::testing {
 namespace {
 
-// Returns why the emulator executes a line of assembly wrongly, or "".
+// Returns why the emulator would execute a line of assembly wrongly, or "".
 std::string misread(absl::string_view line) {
   line = absl::StripAsciiWhitespace(line);
-  // Clang merges accesses to neighbours into words at any address, as the hardware allows.
+  // Clang merges memory accesses to neighbouring elements into words at any address, as the hardware allows.
   static const std::regex* const kLocalWord = new std::regex("ds_.*_b(32|64|96|128) .*offset:(\\d+).*");
   std::cmatch local;
   if (std::regex_match(line.begin(), line.end(), local, *kLocalWord) && std::stoi(local[2]) % 4 != 0)
@@ -41,9 +41,9 @@ std::string misread(absl::string_view line) {
   return "";
 }
 
-// Returns why the emulator executes a kernel wrongly, or "".
+// Returns why the emulator would execute a kernel wrongly, or "".
 std::string misread_of(const std::string& assembly) {
-  // The upper half of a 24-bit product is -1 for small negative products; the emulator makes it 0.
+  // The upper half of a 24-bit product of small negative value is -1; the emulator makes it 0.
   if (absl::StrContains(assembly, "v_mul_hi_i32_i24")) return "computes v_mul_hi_i32_i24 wrongly";
   for (const absl::string_view line : absl::StrSplit(assembly, '\n'))
     if (std::string wrong = misread(line); !wrong.empty()) return wrong;
@@ -56,7 +56,7 @@ EmulatedDevice* EmulatedDevice::get() {
   static auto* const kDevice = [] {
     EmulatedDevice* made = nullptr;
     if (std::getenv("WARPLOOM_FAKE_EMU_SOCKET") == nullptr) return made;
-    (void)signal(SIGPIPE, SIG_IGN);  // so that a crash of the emulator is an error of the launch
+    (void)signal(SIGPIPE, SIG_IGN);  // A crash of the emulator becomes an error of the launch.
     auto device = GpuDevice::open("hip:0");
     WL_CHECK(device.ok(), "the emulator's driver opens no device: ", device.status().ToString());
     made = new EmulatedDevice;
@@ -87,7 +87,7 @@ absl::Status EmulatedDevice::put(const GpuBuffer& buffer, const std::string& byt
   return device_->check(device_->api().to_device(buffer.data(), bytes.data(), bytes.size()), "writing an argument");
 }
 
-// `buffers`: the arguments, then the workspace.
+// `buffers`: the kernel's arguments, then its workspace.
 absl::Status EmulatedDevice::launch(const Source& source, const GpuKernel& kernel,
                                     const std::vector<GpuBuffer>& buffers, int64_t grid, int64_t passes) {
   std::vector<void*> values, arguments;

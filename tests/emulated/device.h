@@ -1,6 +1,6 @@
-// Kernels as AMD machine code, executed without a GPU: compiled as a worker does, and launched by a driver whose device
-// is an emulator of AMD's instructions (emulator.py). The emulator fills local memory and registers with a pattern
-// before every launch, and runs the waves of a block in the order of EMU_ORDER: forward, backward or random.
+// Kernels as AMD machine code, executed without a GPU: a kernel is compiled as a worker does, and launched by a driver
+// whose device is an emulator of AMD's instructions (emulator.py). The emulator fills local memory and registers with a
+// pattern before every launch, and runs the waves of a block in the order of EMU_ORDER: forward, backward or random.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@
 
 namespace wl::testing {
 
-// The most wave instructions of a kernel; the emulator executes them in less than a second. Longer kernels are left
-// out.
+// The largest number of wave instructions that a kernel may execute, which takes the emulator less than a second.
+// Longer kernels are left out.
 inline constexpr int64_t kMostInstructions = 300'000;
 
 class EmulatedDevice {
@@ -25,23 +25,23 @@ class EmulatedDevice {
   static EmulatedDevice* get();
 
   const std::string& target() const { return target_; }  // "hip:gfx1100"
-  // Returns the row of the target, with so few units that small groups keep all of them busy.
+  // Returns the row of the target, changed to so few units that small groups keep all of them busy.
   Machine machine() const;
-  // Compiles a kernel to a code object. OutOfRange: it is left out, since it spills registers or the emulator would
-  // execute it wrongly. Other errors are the compiler's.
+  // Compiles a kernel to a code object. The error OutOfRange means that the kernel is left out, since it spills
+  // registers or the emulator would execute it wrongly. Other errors are the compiler's.
   absl::StatusOr<std::string> compile(const Source& source) const;
 
   struct Argument {
-    std::string bytes;    // before the launch; those of an output are overwritten after it
-    bool output = false;  // whether its bytes are read back after the launch
+    std::string bytes;    // contents before the launch; the contents of an output are overwritten after it
+    bool output = false;  // whether the contents are read back after the launch
   };
-  // Runs all passes of a kernel once. OutOfRange: by the count of one block, all blocks would execute more than
-  // kMostInstructions; the message says how many. DataLoss: it writes outside an argument. Internal: the launch fails,
-  // and so do all later ones of this process.
+  // Runs all passes of a kernel once. Errors: OutOfRange, if all blocks would execute more than kMostInstructions,
+  // judging by one block; the message says how many. DataLoss, if the kernel writes outside an argument. Internal, if
+  // the launch fails; later launches of this process then fail as well.
   absl::Status run(const Source& source, const std::string& code, std::vector<Argument>& arguments);
 
-  // Returns the wave instructions of the last kernel that ran or was too long: those of one block times grid and
-  // passes.
+  // Returns the number of wave instructions of the last kernel that ran or was too long: the number of one block times
+  // grid and passes.
   int64_t instructions() const { return instructions_; }
 
  private:
@@ -56,7 +56,7 @@ class EmulatedDevice {
 };
 
 // Runs a group's kernel with inputs from `seed` and compares every element with the oracle. Returns "" or the first
-// error; nullopt if the kernel was left out, which is printed.
+// error; nullopt if the kernel was left out, in which case it prints so.
 std::optional<std::string> run_group(EmulatedDevice& device, const Graph& group, const Source& source,
                                      const std::string& plan, uint64_t seed);
 

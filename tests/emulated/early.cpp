@@ -1,5 +1,6 @@
-// A library that is preloaded into a runner and opens the driver at its start. This driver reaches its device, another
-// process, by a connection, which the runner may not open later (worker/drivers/system_calls.h).
+// A library that is preloaded into a runner and opens the GPU driver when the runner starts. The emulator's driver
+// connects to its device, which is another process, and the runner may open no connections later
+// (worker/drivers/system_calls.h).
 #include <dlfcn.h>
 
 namespace {

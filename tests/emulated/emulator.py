@@ -1,6 +1,6 @@
 """Starts programs with an emulator of AMD's instructions as their HIP device. The emulator is a tool beside this project
-(../shared/tools/amd-emulator, its README says what it models); the first test that needs it makes it ready in build/emulator,
-which installs a compiler and downloads a Python package."""
+(../shared/tools/amd-emulator, whose README says what it models). The first test that needs it prepares it in build/emulator, which installs
+a compiler and downloads a Python package."""
 
 import contextlib
 import fcntl
@@ -17,7 +17,7 @@ SETUP_SECONDS = 600
 
 @contextlib.contextmanager
 def alone():
-    """Holds a lock in FOLDER: tests run at the same time, and only one of them makes the emulator ready."""
+    """Holds a lock in FOLDER: tests run at the same time, and only one of them prepares the emulator."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open(FOLDER / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -25,7 +25,7 @@ def alone():
 
 
 def make_ready():
-    """Makes the emulator ready in FOLDER, or skips the test where it is not there or cannot be made ready in SETUP_SECONDS."""
+    """Prepares the emulator in FOLDER. Skips the test if the emulator is missing or cannot be prepared within SETUP_SECONDS."""
     if not (TOOLS / "setup.sh").exists():
         skip("no AMD emulator beside this project (../shared/tools/amd-emulator)")
     with alone():
@@ -41,7 +41,7 @@ def make_ready():
 
 
 def environment():
-    """Returns the environment of programs on the emulator: what it compiles itself is kept in FOLDER between runs."""
+    """Returns the environment of programs on the emulator. What the emulator compiles for itself is kept in FOLDER between runs."""
     return dict(os.environ, XDG_CACHE_HOME=str(FOLDER / "cache"), EMU_ORDER=os.environ.get("EMU_ORDER", "forward"))
 
 
@@ -52,7 +52,7 @@ def command(architecture, *program):
 
 @contextlib.contextmanager
 def ended(process):
-    """Ends a program that was started in a session of its own, and the emulator with it, also after an exception."""
+    """Ends a program that was started in a session of its own, and the program's emulator, also after an exception."""
     try:
         yield
     finally:

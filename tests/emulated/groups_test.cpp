@@ -23,8 +23,8 @@ namespace {
 
 using testing::EmulatedDevice;
 
-// Clang merges stores of neighbours into words at any address, as the hardware allows. The emulator stores words only
-// at multiples of four bytes.
+// Clang merges stores to neighbouring elements into words at any address, as the hardware allows. The emulator stores
+// words only at multiples of four bytes.
 bool stores_whole_words(const Graph& group) {
   return std::ranges::all_of(group.outputs, [&](const Output& output) {
     const Node& node = group.nodes[output.node];
@@ -33,7 +33,7 @@ bool stores_whole_words(const Graph& group) {
 }
 
 // The emulator computes wrongly with 16-bit halves of registers while some lanes are inactive. For RDNA3, clang 22
-// joins bytes that are loaded one by one in such halves.
+// assembles values in such halves from bytes that are loaded one by one.
 bool loads_bytes_in_words(const Kernel& kernel) {
   if ((target_named(kernel.target).value()->features & kWmma) == 0) return true;
   bool words = true;
@@ -44,8 +44,8 @@ bool loads_bytes_in_words(const Kernel& kernel) {
   return words;
 }
 
-// The emulator takes the bytes of both factors of a WMMA for signed ones. BytesByMatricesMeanTheirGraphs multiplies
-// bytes that are the same either way.
+// The emulator takes the bytes of both factors of a WMMA instruction for signed bytes. BytesByMatricesMeanTheirGraphs
+// multiplies bytes that are the same signed and unsigned.
 bool multiplies_no_bytes(const Kernel& kernel) {
   bool bytes = false;
   each_instr(kernel.body, [&](const Instr& instr) {
@@ -64,8 +64,8 @@ class Emulated : public ::testing::Test {
     if (EmulatedDevice::get() == nullptr) GTEST_SKIP() << "not started with the emulator (tests/emulated/emulator.py)";
   }
 
-  // Runs one kernel of a group and expects that it is right, if `accepts` is true of it. Returns whether it was
-  // executed.
+  // Runs one kernel of a group, if `accepts` is true of it, and expects that the kernel is right. Returns whether it
+  // was executed.
   bool run(const Graph& group, const Domain& domain, const Space& space, const Point& point, uint64_t seed,
            bool (*accepts)(const Kernel&) = is_computed_rightly) {
     EmulatedDevice& device = *EmulatedDevice::get();
@@ -81,8 +81,8 @@ class Emulated : public ::testing::Test {
     return wrong.has_value();
   }
 
-  // Runs `wanted` kernels with matrix instructions: those of the graphs that `text` makes of seeds, at the last of the
-  // points that `points_of` chooses.
+  // Runs `wanted` kernels with matrix instructions. `text` makes a graph of each seed, and each kernel is at the last
+  // of the points that `points_of` chooses for its graph.
   void products(uint64_t from, int64_t wanted, std::string (*text)(uint64_t),
                 std::vector<Point> (*points_of)(const Space&, uint64_t)) {
     const Machine machine = EmulatedDevice::get()->machine();
@@ -105,7 +105,7 @@ class Emulated : public ::testing::Test {
 };
 
 // The default kernels of the goldens' groups. The printed lines "golden NAME instructions N" have the number of wave
-// instructions that they execute, by which tune_test.py chooses the goldens that it tunes.
+// instructions that each kernel executes, by which tune_test.py chooses the goldens that it tunes.
 TEST_F(Emulated, GoldenGroupsMeanTheirGraphs) {
   EmulatedDevice& device = *EmulatedDevice::get();
   const Machine machine = device.machine();
@@ -129,7 +129,7 @@ TEST_F(Emulated, GoldenGroupsMeanTheirGraphs) {
   EXPECT_GE(kernels, 20);
 }
 
-// Random groups, every third a contraction with what surrounds it, each with a random plan.
+// Random groups, every third of them a contraction with neighbouring ops, each with a random plan.
 TEST_F(Emulated, RandomGroupsMeanTheirGraphs) {
   const Machine machine = EmulatedDevice::get()->machine();
   const int64_t wanted = testing::scaled(24);
@@ -153,7 +153,7 @@ TEST_F(Emulated, RandomGroupsMeanTheirGraphs) {
 }
 
 // Random products by the matrix instruction of the architecture: tails of rows, columns and K, batches, several loops
-// of K, operands with any order of axes and elementwise work on them, and epilogues.
+// over K, operands whose axes have any order, elementwise work on the operands, and epilogues.
 TEST_F(Emulated, RandomProductsByMatricesMeanTheirGraphs) {
   products(
       20261127, testing::scaled(16),
@@ -168,12 +168,13 @@ std::vector<Point> two(const Space& space, uint64_t seed) {
   return points(space, 2, seed);
 }
 
-// Random products whose tiles have several runs, such as convolutions. Below, products whose K several blocks share.
+// Random products, such as convolutions, whose tiles consist of several runs of neighbouring elements. Products in
+// which several blocks share K are tested below.
 TEST_F(Emulated, TilesInRunsByMatricesMeanTheirGraphs) {
   products(kSeed, testing::scaled(8), testing::product_in_runs, two<testing::points_in_runs>);
 }
-// The emulator takes the bytes of both factors for signed ones, whatever the instruction says, so the highest bit of
-// these u8 inputs is 0.
+// The emulator takes the bytes of both factors for signed bytes, whatever the instruction says, so these u8 inputs have
+// a highest bit of 0.
 std::string small_byte_product(uint64_t seed) {
   return absl::StrReplaceAll(testing::byte_product(seed), {{"uniform(0,255)", "uniform(0,127)"}});
 }
@@ -189,8 +190,8 @@ TEST_F(Emulated, LastRoundsByMatricesMeanTheirGraphs) {
   products(kSeed, testing::scaled(8), testing::many_deep_tiles, two<testing::last_round_points>);
 }
 
-// The emulator computes wrongly with 16-bit halves of registers while some lanes are inactive. On RDNA3 clang 22 rounds
-// bf16 to such halves; with these instructions off (-real-true16) the same kernels are right.
+// The emulator computes wrongly with 16-bit halves of registers while some lanes are inactive. On RDNA3, clang 22
+// rounds bf16 in such halves; with these instructions off (-real-true16) the same kernels are right.
 bool rounds_in_all_lanes(const Graph& group, const Machine& machine) {
   const bool halves = (machine.target->features & (kWmma | kWmmaHalves)) != 0;
   return !halves || std::ranges::none_of(group.nodes, [](const Node& node) {
@@ -198,7 +199,7 @@ bool rounds_in_all_lanes(const Graph& group, const Machine& machine) {
   });
 }
 
-// Attention by matrix instructions whose stages pass values on in registers.
+// Attention by matrix instructions, with stages that pass values on in registers.
 TEST_F(Emulated, ValuesInRegistersMeanTheirGraphs) {
   const Machine machine = EmulatedDevice::get()->machine();
   const int64_t wanted = testing::scaled(8);
@@ -219,7 +220,8 @@ TEST_F(Emulated, ValuesInRegistersMeanTheirGraphs) {
     GTEST_SKIP() << "no kernel multiplies sums where they are and is one that the emulator computes rightly";
 }
 
-// Attention whose stages multiply values that earlier stages left in shared memory, in turns and without.
+// Attention with stages that multiply values which earlier stages left in shared memory, with and without several
+// turns.
 TEST_F(Emulated, StagesByMatricesMeanTheirGraphs) {
   const Machine machine = EmulatedDevice::get()->machine();
   const int64_t wanted = testing::scaled(8);

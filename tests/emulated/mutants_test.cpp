@@ -1,5 +1,5 @@
-// Errors of broken kernels that the emulator catches, in the order of waves that it was started with: wrong values,
-// because a wave read local memory before another wrote it or a lane got another's value, and writes outside an
+// The emulator catches errors of broken kernels, in whichever order of waves it was started: wrong values (because a
+// wave read local memory before another wave wrote it, or a lane got another lane's value) and writes outside an
 // argument.
 #include "tests/simulated/mutants.h"
 
@@ -23,17 +23,18 @@ namespace {
 using testing::EmulatedDevice;
 using testing::Mutant;
 
-// Kinds that change what a kernel computes here. A missing mask mostly repeats a store of the same value, and the
-// emulator completes copies to local memory at once, so missing waits change nothing.
+// The kinds of breakage that change what a kernel computes on the emulator. A missing mask mostly repeats a store of
+// the same value, and the emulator completes copies to local memory at once, so missing waits change nothing.
 constexpr const char* kBrokenKinds[] = {"barrier", "shuffle", "bound"};
 
-constexpr int kWanted = 4;  // mutants of each kind
+constexpr int kWanted = 4;  // number of mutants of each kind
 
 struct Tally {
   int caught = 0, made = 0;
 };
 
-// Breaks a right kernel once by each kind of which fewer than kWanted mutants are made yet, and counts those caught.
+// Breaks a correct kernel once by each kind that has fewer than kWanted mutants so far, and counts the mutants that are
+// caught.
 void break_one(EmulatedDevice& device, uint64_t seed, std::map<std::string, Tally>& tally) {
   const Machine machine = device.machine();
   const Graph graph =
@@ -51,7 +52,7 @@ void break_one(EmulatedDevice& device, uint64_t seed, std::map<std::string, Tall
   for (const char* kind : kBrokenKinds)
     for (const Mutant& mutant : all)
       if (mutant.kind == kind && tally[kind].made < kWanted) by_kind[kind].push_back(&mutant);
-  if (source.threads <= machine.target->gpu.wave) by_kind.erase("barrier");  // a wave need not wait for itself
+  if (source.threads <= machine.target->gpu.wave) by_kind.erase("barrier");  // a single wave needs no barriers
   if (by_kind.empty()) return;
   const std::string plan = space.text(point);
   const auto right = testing::run_group(device, graph, source, plan, 7);

@@ -33,7 +33,7 @@ double power_of_integers(double x, double y) {
   if (y < 0) return std::fabs(x) == 1 ? (std::fmod(y, 2) != 0 ? x : 1) : 0;
   return static_cast<double>(static_cast<int32_t>(static_cast<int64_t>(std::pow(x, std::min(y, 6.0)))));
 }
-// exp(x) as exp2 of the rounded product x * log2(e); subnormal results are 0.
+// Returns exp(x) computed as exp2 of the rounded product x * log2(e). Subnormal results are 0.
 double rounded_exp(double x) {
   const double power = std::exp2(static_cast<double>(static_cast<float>(x) * 1.44269504F));
   return power < static_cast<double>(std::numeric_limits<float>::min()) ? 0 : power;
@@ -130,7 +130,8 @@ const ValueProbe kValues[] = {
 #undef WL_OF
 
 #define WL_AT(expression) [](int thread, int i) -> double { return (void)thread, (void)i, (expression); }
-// Vectors have four elements. A thread's second four elements mostly come from another function than its first.
+// The loads and stores are of vectors of four elements. A thread's second four elements mostly come from another
+// function than its first.
 const MoveProbe kMoves[] = {
     {"load and store", "wl_store<4>(q, wl_load<f32v, 4>(p + at)); wl_store<2>(q + 4, wl_load<f32v, 1>(p + at + 4));",
      WL_AT(8 * thread + i)},

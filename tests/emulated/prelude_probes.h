@@ -11,30 +11,31 @@
 
 namespace wl::testing {
 
-// An expression of type R of x, y and z, which are of type V. It is computed with vectors for V and R, and with
-// scalars.
+// An expression of type R in x, y and z, which are of type V. It is computed once with vectors for V and R, and once
+// with scalars.
 struct ValueProbe {
   const char* name;
   DType from, to;  // V's and R's
   const char* expression;
   double (*expected)(double x, double y, double z);
   // The largest distance of an f32 result from the exact one, in units in the last place, as in
-  // compiler/target/prelude/ACCURACY.md. Results of other types are correctly rounded.
+  // compiler/target/prelude/ACCURACY.md. Results of other types must be correctly rounded.
   double ulps = 0.5;
-  // Whether it divides. The emulator divides otherwise than a GPU (v_div_scale) where an operand or the result is near
-  // the ends of the exponents, so those elements are not compared.
+  // Whether the expression divides. The emulator's division (v_div_scale) differs from a GPU's where an operand or the
+  // result is near the ends of the exponent range, so those elements are not compared.
   bool divides = false;
 };
 std::span<const ValueProbe> value_probes();
 
 // Functions that are not executed. The first three find their tables by the instruction s_getpc, which the emulator
-// does not know. The others are for swizzled buffers and for blocks that lanes exchange, which no kernel for AMD has
+// does not know. The others are for swizzled buffers and for blocks that lanes exchange, which no kernel for AMD uses
 // yet.
 inline constexpr const char* kNotExecuted[] = {"wl_sin",    "wl_cos",  "wl_tan",          "wl_swizzle",
                                                "wl_panels", "wl_pack", "wl_to_row_along", "wl_to_row_across"};
 
-// Statements of each of kProbeThreads threads. They may use `thread`, `at` (8 * thread), `p` (kProbeValues f32 in
-// global memory, p[i] is i) and `s` (as many in shared memory), and set up to eight f32 from q on, which are -1 before.
+// The statements that each of kProbeThreads threads executes. They may use `thread`, `at` (8 * thread), `p`
+// (kProbeValues f32 in global memory, where p[i] is i) and `s` (as many f32 in shared memory), and set up to eight f32
+// from q on, which are -1 before.
 struct MoveProbe {
   const char* name;
   const char* statements;
@@ -44,7 +45,7 @@ struct MoveProbe {
 inline constexpr int kProbeThreads = 128, kProbeValues = 8 * kProbeThreads;
 std::span<const MoveProbe> move_probes();
 
-// A kernel of four blocks that count how many of them have ended. The last one reads what all four stored, and sets
+// A kernel of four blocks that count how many of them have ended. The last block reads what all four stored, and sets
 // p[0].
 inline constexpr const char* kCountingProbe = R"(
 WL_KERNEL(wl_probe, 4, 128, WL_OUT(f32, p, 1), WL_PASSES(4112)) {

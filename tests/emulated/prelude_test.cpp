@@ -26,7 +26,7 @@ using testing::MoveProbe;
 using testing::ValueProbe;
 
 constexpr int kVector = 4;
-constexpr int kValues = kProbeThreads * kVector;  // inputs; used as a vector in each thread, then as scalars
+constexpr int kValues = kProbeThreads * kVector;  // number of inputs; vectors first, then scalars
 
 Source source_of(const EmulatedDevice& device, std::string text) {
   Source source;
@@ -38,7 +38,7 @@ Source source_of(const EmulatedDevice& device, std::string text) {
   return source;
 }
 
-// Returns the type of a dtype's elements in memory: small floats and b1 are unsigned integers there.
+// Returns the type of a dtype's elements in memory: for small floats and b1, an unsigned integer.
 std::string memory_name(DType dtype) {
   switch (dtype) {
     case DType::f16:
@@ -68,7 +68,7 @@ std::string text_of(const ValueProbe& probe) {
   return text;
 }
 
-// Returns input i: in turn a special value, one of a usual range, one of any magnitude, and any bits of an f32.
+// Returns input i: in turn a special value, a value of a usual range, one of any magnitude, and any bits of an f32.
 double value_at(DType dtype, uint64_t seed, int i) {
   static const double kSpecial[] = {0,    -0.0,      1,         -1,   2,     -2,     0.5,   -0.5,  2.5,  -7.25,
                                     17,   INFINITY,  -INFINITY, NAN,  1e-40, -1e-40, 1e38,  -1e38, 88.7, -103.5,
@@ -108,7 +108,7 @@ std::string compare(const ValueProbe& probe, double got, double want) {
   return cat("got ", got, ", expected ", want, ", ", probe.ulps, " units in the last place");
 }
 
-// Whether x is near the ends of the exponents of an f32.
+// Returns whether x is near the smallest or the largest exponents of an f32.
 bool extreme(double x) {
   return std::isfinite(x) && x != 0 && (std::fabs(x) < 0x1p-60 || std::fabs(x) > 0x1p60);
 }
@@ -205,11 +205,12 @@ TEST(EmulatedPreludeText, HasAProbeForEveryFunction) {
   for (const ValueProbe& probe : testing::value_probes()) append(&probes, probe.expression, "\n");
   for (const MoveProbe& probe : testing::move_probes()) append(&probes, probe.statements, "\n");
   for (const char* function : testing::kNotExecuted) append(&probes, function, "\n");
-  // Products by matrices (groups_test.cpp) execute these.
+  // The products by matrices in groups_test.cpp execute these functions.
   append(&probes, "wl_word\n");
   for (const MatrixInfo& row : matrices()) append(&probes, "wl_mma_", row.name, "\n");
   std::map<std::string, int> defined, named;
-  // "WL_FN V wl_abs(", "WL_LIFT1(wl_abs)", "WL_LOADS(wl_load, wl_load_n, wl_read)", whose last argument it calls.
+  // Forms of a definition: "WL_FN V wl_abs(", "WL_LIFT1(wl_abs)", "WL_LOADS(wl_load, wl_load_n, wl_read)". The last
+  // form calls its last argument.
   const std::regex definitions[] = {
       std::regex("WL_FN [^(\\n]*?(wl_[a-z0-9_]+)\\("),
       std::regex("^WL_[A-Z0-9_]+\\((wl_[a-z0-9_]+)", std::regex::multiline),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tune_test.py ARCHITECTURE ORDER TRIALS NAMES...: tunes the groups of the goldens of these names ("all": of all) on the emulator, as a
-user does on a GPU: the real programs, driver calls, compilers and checks. Goldens whose default kernels execute too many instructions
-for it are left out, which is said."""
+"""tune_test.py ARCHITECTURE ORDER TRIALS NAMES...: tunes the groups of the goldens of these names ("all": of all goldens) on the emulator,
+as a user does on a GPU, with the real programs, driver calls, compilers and checks. Goldens whose default kernels execute too many
+instructions for the emulator are left out and printed."""
 
 import json
 import pathlib
@@ -13,7 +13,7 @@ import sys
 import emulator
 from harness import BIN, PATIENCE, SOURCE, Scratch, expect, fail
 
-MOST_INSTRUCTIONS = 300_000  # of waves, in all kernels of a graph, about a second each
+MOST_INSTRUCTIONS = 300_000  # the most wave instructions in all kernels of a graph; the emulator executes as many in about a second
 SECONDS = 3000
 
 
@@ -27,13 +27,14 @@ def goldens(names):
 
 
 def multiplies_bytes(graph):
-    """Whether a graph multiplies bytes, u8 with i8, for which RDNA has WMMA: the emulator takes both factors for signed ones."""
+    """Returns whether a graph multiplies bytes, u8 with i8. RDNA does this by WMMA, but the emulator takes both factors for signed
+    bytes."""
     return re.search(r"contract .*: i32", graph) is not None
 
 
 def prepare(scratch):
-    """Makes a folder with the client, a script that starts its runner with the driver opened first, and a bwrap that fails, since a
-    candidate in a sandbox could not reach the emulator's socket and memory. Returns the folder."""
+    """Makes a folder with the client, a script that opens the driver before it starts the runner, and a bwrap that fails, since a candidate
+    in a sandbox could not reach the emulator's socket and memory. Returns the folder."""
     tools = pathlib.Path(scratch.path("tools"))
     tools.mkdir()
     shutil.copy2(BIN / "warploom", tools)
@@ -45,7 +46,7 @@ def prepare(scratch):
 
 
 def started(scratch, architecture, order, *program):
-    """Runs a program with the emulator and returns its output."""
+    """Runs a program on the emulator and returns its output."""
     environment = dict(emulator.environment(), EMU_ORDER=order, NO_COLOR="1")
     environment["PATH"] = f"{scratch.path('tools')}:{environment['PATH']}"
     command = emulator.command(architecture, *program)

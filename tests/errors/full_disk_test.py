@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Disks of many sizes: at whichever write a disk is full, `tune` ends with a message and does not hang."""
+"""A disk that is full at whichever write: `tune` ends with a message and does not hang. The test uses disks of many sizes."""
 
 import sys
 
 import graphs
 from harness import Scratch, expect, skip
 
-SIZES = range(100, 1000, 60)  # KiB: from too small for the schema to large enough for everything
+SIZES = range(100, 1000, 60)  # sizes of the disks in KiB, from too small for the schema to large enough for everything
 
 
 def attempt(scratch, size):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Faults that are repaired without the user: `tune` compiles objects of a store again that are lost, empty or changed; commands take turns
-with a store; a command ends with the process that started it, and its children with the command."""
+"""Faults that need no repair by the user: `tune` compiles objects of a store again that are missing, empty or changed; commands that share
+a store take turns; a command ends with the process that started it, and its children end with the command."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def check_objects(scratch):
             path.write_bytes(data if damage == "flipped" else b"")
             if damage == "lost":
                 path.unlink()
-        # `get` reports that the object is lost or damaged; `tune` compiles the kernel again, without a new search.
+        # If an object is damaged, `get` reports that it is lost or damaged. `tune` compiles the kernel again, without a new search.
         said = scratch.run("warploom", "get", graph, "--store", store, expect=3).err
         expect("is lost or damaged" in said and "run `warploom tune" in said, said)
         trials = count(store, "trials WHERE phase = 0")
@@ -45,7 +45,7 @@ def count(store, of):
 
 
 def check_turns(scratch):
-    """Four commands that use one store at the same time all succeed, and those that wait for another say so."""
+    """Four commands that use one store at the same time all succeed, and each that waits for another says so."""
     names = []
     for name, text in ("layer", LAYER), ("softmax", SOFTMAX):
         (scratch.root / f"{name}.graph").write_text(text)
@@ -61,7 +61,7 @@ def check_turns(scratch):
 
 
 def check_parent(scratch):
-    """With --end-with PID, a command and its children end when that process ends, by whichever signal, or does not exist."""
+    """With --end-with PID, a command and its children end when the process PID ends, by whichever signal, or if it does not exist."""
     (scratch.root / "layer.graph").write_text(LAYER)
     tune = ["tune", scratch.path("layer.graph"), "--store", scratch.path("parent.db"), "--trials", 100_000]
     for how in signal.SIGKILL, signal.SIGTERM:
@@ -81,7 +81,7 @@ def check_parent(scratch):
 
 
 def check_killed(scratch):
-    """When a command is killed, all processes that it has started end, also compilers without a sandbox."""
+    """When a command is killed, all processes that it has started end, including compilers that have no sandbox."""
     (scratch.root / "layer.graph").write_text(LAYER)
     tools = scratch.root / "bin"
     tools.mkdir()
@@ -107,7 +107,7 @@ def command(pid):
 
 
 def status(pid):
-    """Returns the parent's id and the start time of a process; None if it does not exist or is a zombie."""
+    """Returns (id of the parent, start time) of a process; None if the process does not exist or is a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             fields = file.read().rpartition(")")[2].split()

@@ -267,7 +267,7 @@ def full_disk_bundle(scratch):
 
 
 def small_disk(scratch, size):
-    """Mounts a disk of `size` at small/; it is unmounted when the test ends. Skips the case without root."""
+    """Mounts a disk of `size` at small/, which is unmounted when the test ends. Skips the case if the test is not run as root."""
     if scratch.mounted("small", f"size={size}") is None:
         raise Skipped("mounting a small disk needs root")
 
@@ -315,10 +315,10 @@ def run(name):
         finally:
             kill_group(process)
             process.wait()
-        # Lines of output before the error message show progress.
+        # The lines before the error message show progress, so they are ignored.
         first = next((line for line in said.splitlines() if re.match(r"warploom[a-z-]*: ", line)), "")
         first = first.replace(str(scratch.root), "$DIR").replace(str(scratch.port or "$PORT"), "$PORT")
-        # The number of groups depends on the cover, which this test does not check.
+        # The printed number of groups depends on the cover, which this test does not check.
         first = re.sub(r"\b\d+ of \d+ groups", "$N of $N groups", first)
         return f"$ {command}\nexit {code}\n{first}\n"
 

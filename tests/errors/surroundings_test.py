@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Faults of a machine do not count as faults of candidates: `tune` reports the fault and stores no trials, and succeeds when the fault has
-been removed; a job of a coordinator continues at another worker."""
+"""Faults of a machine do not count as faults of candidates. `tune` reports the fault, stores no trials, and succeeds once the fault has
+been removed. A job of a coordinator continues at another worker."""
 
 import os
 import resource
@@ -37,7 +37,7 @@ def faults(scratch):
     yield "objects are empty", {"PATH": tools(scratch, "empty", 'REAL "$@"; for f in *.o *.so; do : > $f; done')}, {}, "known to be right"
     yield "files may not be large", {}, limited(resource.RLIMIT_FSIZE, 8192), ""
     yield "no temporary folder", {"TMPDIR": "/no/such/folder"}, {}, "TMPDIR is /no/such/folder, which is not a folder"
-    if not has_sanitizer(BIN / "warploom"):  # a sanitizer maps terabytes
+    if not has_sanitizer(BIN / "warploom"):  # a sanitizer reserves terabytes of address space, so limited memory is not tested with one
         yield "no threads", {}, limited(resource.RLIMIT_AS, 300 << 20), "ulimit -v"
         yield "little memory", {}, {"memory": True}, ""
     disks = (("noexec", "noexec,size=64m", "mounted noexec"), ("full disk", "size=32k", ""), ("read-only", "ro,size=64m", ""))
@@ -72,7 +72,7 @@ def check_embedded(scratch):
 
 
 def check_fleet(scratch):
-    """A worker with a broken compiler gives its batch back and ends; another worker completes the job."""
+    """A worker with a broken compiler returns its batch and ends; another worker completes the job."""
     (scratch.root / "layer.graph").write_text(LAYER)
     server = f"unix:{scratch.path('s')}"
     scratch.start("warploomd", "--listen", server, "--store", scratch.path("fleet.db"), name="coordinator")

@@ -1,5 +1,5 @@
-// A library to be preloaded: fsync() and fdatasync() fail with EIO while the file exists that the environment variable
-// FAIL_FSYNC names.
+// A library to be preloaded into a program. Its fsync() and fdatasync() fail with EIO while the file exists that the
+// environment variable FAIL_FSYNC names.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// A library of products for the fake drivers: it is built as cuBLASLt and as hipBLASLt, with the functions that
+// A library of matrix products for the fake drivers. It is built as cuBLASLt and as hipBLASLt, with the functions that
 // Warploom calls. Like the real libraries, it refuses attributes of a wrong length. It proposes three algorithms, of
 // which the second cannot be used. With WARPLOOM_FAKE_BLAS=wrong its sums lack the last product, and with
 // WARPLOOM_FAKE_BLAS=silent it does not return its version.
@@ -32,7 +32,7 @@ struct Object {
   }
 };
 
-// Numbers of attributes in the API, and number -> length in bytes of the attributes of each kind of object.
+// The numbers of attributes in the API, and for each kind of object the length in bytes of each attribute.
 struct Numbers {
   int batch_count, batch_step;                                            // of layouts
   int transpose_a, transpose_b, epilogue, bias_pointer, bias_type, op_t;  // of products
@@ -86,7 +86,7 @@ float function(float x, uint32_t epilogue) {
 
 struct Multiplication {
   const Numbers& numbers;
-  Object product, layouts[4];  // a, b, c, d
+  Object product, layouts[4];  // the layouts of a, b, c and d
   const void* data[3];
   void* result;
   float alpha, beta;
@@ -118,7 +118,7 @@ struct Multiplication {
   }
 };
 
-// Puts the work into a stream of the fake driver, which runs it at once or later.
+// Puts the work into a stream of the fake driver, which executes it at once or later.
 int put(const char* driver, void* stream, const Multiplication& work) {
   void* const library = dlopen(driver, RTLD_NOW | RTLD_NOLOAD);
   using Put = int(void*, const std::function<int()>&);

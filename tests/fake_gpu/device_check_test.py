@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The device check, built and run as on another machine: without a GPU it reports that there is none; on a fake GPU every
-part of it works."""
+"""The device check, built and run as on another machine: without a GPU it reports that there is no GPU; on a fake GPU every part of it
+works."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def main():
         skip("a sanitizer's libraries do not travel")
     with Scratch() as scratch:
         folder = scratch.path("check")
-        # With the fake NVRTC, the code is such that the fake driver can run it.
+        # The fake NVRTC is used, because the fake driver can run only its code.
         done = run(scratch, [sys.executable, SOURCE / "tools/device_check.py", "build", folder, "--quick", "--random", "1:3"], 0, LD_LIBRARY_PATH=str(FAKE))
         expect("MiB, for cuda:sm_90a" in done.stdout, done.stdout)
 

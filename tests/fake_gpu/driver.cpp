@@ -1,8 +1,9 @@
-// A GPU driver for machines without one. It exports the functions of libcuda and libamdhip64 that Warploom loads, keeps
-// device memory in host memory, and runs a kernel at its launch, block after block, by the shared object in its image
-// (image.h). A kernel's FAULT makes it fail as on a GPU: an error that persists in the process, an error of only this
-// launch, a kernel or a driver call that never returns, a crash. "wedge" creates a file in the folder
-// WARPLOOM_FAKE_STATE; until it is deleted, the kernels of every process fail. This file is built as both libraries.
+// A GPU driver for machines without a GPU. It exports the functions of libcuda and libamdhip64 that Warploom loads,
+// keeps device memory in host memory, and runs a kernel at its launch, block after block, by the shared object in the
+// kernel's image (image.h). The field FAULT of a kernel makes it fail as on a GPU: an error that persists in the
+// process, an error of only this launch, a kernel or a driver call that never returns, a crash. "wedge" creates a file
+// in the folder WARPLOOM_FAKE_STATE; until it is deleted, the kernels of every process fail. This file is built as both
+// libraries.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -34,7 +35,7 @@ using namespace fake_gpu;
 using Block = void (*)(long, void* const*, char*);
 
 struct Kernel {
-  Block run = nullptr;  // null for the canary, which the driver computes itself
+  Block run = nullptr;  // null for the canary kernel, which the driver computes itself
   int arguments = 0;
   bool numbered = false;
   std::string fault;
@@ -50,8 +51,8 @@ struct Graph {
   std::vector<std::function<int()>> launches;
 };
 
-// A stream of a program that uses the C library. Its work runs when the program queries the stream. Warploom's own
-// streams, which are made without flags, run their work at once.
+// A stream of a program that uses the C library. The stream's work is executed when the program queries the stream.
+// Warploom's own streams, which are made without flags, execute their work at once.
 struct Stream {
   std::vector<std::function<int()>> waiting;
 };
@@ -95,7 +96,7 @@ int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, int pass, 
     return kOk;
   }
   if (const auto row = kSticky.find(kernel.fault); row != kSticky.end()) {
-    sticky = row->second;  // reported at the next synchronisation, as on a GPU
+    sticky = row->second;  // the error is reported at the next synchronisation, as on a GPU
     return kOk;
   }
   if (kernel.fault == "hang") {
@@ -106,7 +107,7 @@ int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, int pass, 
     if (std::FILE* file = std::fopen(mark().c_str(), "w")) std::fclose(file);
     return sticky = kLaunchFailed;
   }
-  // The simulator would find these writes, so the driver makes them.
+  // The driver itself makes these wrong writes, since the simulator would detect them in a kernel.
   if (kernel.fault == "write_past_the_end") static_cast<float*>(values.back())[1025] = 1;
   if (kernel.fault == "write_to_an_input") static_cast<float*>(values.front())[7] = 1;
   if (kernel.run == nullptr) return kOk;
@@ -157,7 +158,8 @@ int load(void** out, const void* image) {
   const int file = memfd_create("kernel", 0);
   if (file < 0 || write(file, object.data(), object.size()) != static_cast<ssize_t>(object.size())) return kOutOfMemory;
   module->library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  // The descriptor stays open, so that its path is not reused: the loader would take another file with it for this one.
+  // The descriptor stays open, so that its path is not reused: the loader would take another file of this path for the
+  // same one.
   std::istringstream lines(kernels);
   for (std::string entry, fault; lines >> entry;) {
     Kernel& kernel = module->kernels[entry];
@@ -198,11 +200,12 @@ int count_devices(int* count) {
   return kOk;
 }
 
-// Listens on a local socket, as NVIDIA's driver does to share memory with other processes. A runner must allow that.
+// Listens on a local socket, as NVIDIA's driver does to share memory with other processes. A runner's sandbox must
+// allow this.
 int listen_locally() {
   static const int socket = [] {
     const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    const sockaddr_un any = {AF_UNIX, {}};  // the system chooses a name
+    const sockaddr_un any = {AF_UNIX, {}};  // the system chooses the socket's name
     const auto* address = reinterpret_cast<const sockaddr*>(&any);
     return fd >= 0 && bind(fd, address, sizeof any.sun_family) == 0 && listen(fd, 16) == 0 ? fd : -1;
   }();
@@ -265,7 +268,7 @@ WL_BOTH(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, (void* to, void* from, size_t 
   return streams.contains(stream) ? put(stream, copy) : copy();
 })
 WL_BOTH(cuMemsetD32Async, hipMemsetD32Async, (void* to, unsigned word, size_t words, void*), {
-  // On a wedged HIP device the fill writes wrong values.
+  // On a HIP device in the state "wedge", filling memory writes wrong values.
   const unsigned value = wedged() ? ~word : word;
   std::fill_n(static_cast<unsigned*>(to), words, value);
   return query();
@@ -348,8 +351,8 @@ WL_BOTH(cuGraphExecDestroy, hipGraphExecDestroy, (void* graph), {
   return 0;
 })
 
-// Functions that are not the same in both APIs. The first is for the fake libraries (blas.cpp): it puts work into a
-// stream, as a launch does.
+// The functions that are not the same in both APIs. The first function is for the fake libraries (blas.cpp): it puts
+// work into a stream, as a launch does.
 extern "C" int fake_gpu_put(void* stream, const std::function<int()>& work) {
   return sticky != kOk ? sticky : put(stream, work);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`warploom export` of kernels for a GPU, on fake drivers (tests/fake_gpu) whose NVRTC makes code that runs on a simulated GPU: the sources
+"""`warploom export` of kernels for a GPU, on fake drivers (tests/fake_gpu) whose NVRTC makes code that runs on a simulated GPU. The sources
 build with gcc and clang without a warning, from the exported folder alone; the self-test passes, and finds wrong weights; a caller in C
-puts runs into a stream; messages say what is missing. (tests/emulated/export_test.py is the same for AMD's GPUs.)"""
+queues calls in a stream; messages say what is missing. (tests/emulated/export_test.py does the same for AMD's GPUs.)"""
 
 import shutil
 
@@ -9,7 +9,7 @@ from exported import STRICT, built
 from fakes import FAKE
 from harness import BIN, Scratch, expect, has_sanitizer, skip, tool
 
-# Two kernels with an intermediate value between them. One output is an input, and another one occurs twice.
+# A graph of two kernels with an intermediate value between them. One output is an input, and another output occurs twice.
 GRAPH = """graph {
   %0 = input "x" : f32[32,200] normal(0,1)
   %1 = input "w" : f32[200] normal(0,1)

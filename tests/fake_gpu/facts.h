@@ -1,4 +1,4 @@
-// Facts of the fake GPU: attributes of its device, and its errors.
+// Facts of the fake GPU: the attributes of its device, and its errors.
 #pragma once
 
 #include <cstdlib>

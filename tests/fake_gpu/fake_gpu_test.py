@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""GPU support of the real programs, on fake drivers (tests/fake_gpu): a GPU is found and tuned for, in embedded mode and by a fleet. The
-kernels' own text runs on a simulated GPU. Also the messages on a machine without a GPU."""
+"""GPU support of the real programs, on fake drivers (tests/fake_gpu): a GPU is found and kernels are tuned for it, in embedded mode and by
+a fleet. The generated text of the kernels runs on a simulated GPU. The test also reads the messages on a machine without a GPU."""
 
 import os
 import pathlib
@@ -43,7 +43,7 @@ def tuned(report, target="cuda:sm_90a"):
         expect(group["max_error"] <= group["bound"], group)
 
 
-# Two kernels in the greedy cover, with an intermediate value between them.
+# A graph that the greedy cover divides into two kernels, with an intermediate value between them.
 TWO_KERNELS = """graph {
   %0 = input "x" : f32[32,200] normal(0,1)
   %1 = reduce_max %0 axes=[1] : f32[32]
@@ -57,18 +57,18 @@ TWO_KERNELS = """graph {
 
 
 def run_bundle(scratch, bundle):
-    """Runs a bundle on the device, which needs only the driver: results are right, it is timed, and the message about a missing device is
-    clear."""
+    """Runs a bundle on the device, for which only the driver is needed: results are right, the bundle is timed, and the message about a
+    missing device is clear."""
     expect(any(path.suffix == ".cubin" for path in (pathlib.Path(bundle) / "kernels").iterdir()), "no cubin in the bundle")
     for by in "whole", "steps":
         report = scratch.run("warploom", "run", bundle, "--check", "--check-by", by, "--repeat", 4, "--profile", "--json", "-").json()
         expect(report["correct"] and report["device"] == "cuda:0" and len(report["time"]["samples_ns"]) == 4, report)
-    # There are two kernels or more: if the parts of a kernel were faster than the kernel, they replace it.
+    # There are two kernels or more: the parts of a kernel replace it if they are faster.
     expect(len(report["steps"]) >= 2 and all(step["min_ns"] > 0 for step in report["steps"]), report["steps"])
     expect(report["calls"] == len(report["steps"]) and report["memory"]["intermediates"] > 0, report)
     done = scratch.run("warploom", "run", bundle)
     expect("on cuda:0, cuda:sm_90a" in done.out, done.out)
-    model = scratch.run("run_model", bundle)  # uses the C library; its inputs are zeros
+    model = scratch.run("run_model", bundle)  # run_model uses the C library; its inputs are zeros
     expect("output y f32[200]: first element 32" in model.out, model.out)
 
     def refused(code, says, *options, **environment):
@@ -95,7 +95,8 @@ def in_a_stream(scratch, family, target):
 
 
 def spilling(scratch, file):
-    """Candidates with 256 threads in a block spill registers. Of them only the default schedule is launched; the store has the reason."""
+    """Candidates with 256 threads in a block spill registers. Of these, only the default schedule is launched; the store has the reason for
+    the others."""
     store = scratch.path("spill.db")
     scratch.environment["WARPLOOM_FAKE_SPILL"] = ", 256, WL_IN(f32, p0"
     report = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 10, "--store", store, "--json", "-").json()
@@ -107,12 +108,13 @@ def spilling(scratch, file):
         default = database.execute("SELECT DISTINCT message FROM trials WHERE trial = 0").fetchall()
     expect(len(rows) >= trials["rejected"], rows)
     expect(all("a lane spills 8192 bytes; at most 32 pay" in message for message, _ in rows), rows)
-    expect(any("ERROR_LAUNCH_FAILED" in message for message, in default), default)  # the fake device traps what spills
+    expect(any("ERROR_LAUNCH_FAILED" in message for message, in default), default)  # the fake device traps a kernel that spills
     expect(not any("a lane spills" in message for message, in default), default)
 
 
 def unsound(scratch, file):
-    """If a kernel that is known to be right fails, the device is at fault: the job ends with that message, and nothing is stored."""
+    """If a kernel that is known to be right fails, the device is at fault: the job ends with a message that says so, and nothing is
+    stored."""
     store = scratch.path("unsound.db")
     scratch.environment["WARPLOOM_FAKE_SPILL"] = "wl_check_copy"
     done = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 2, "--store", store, expect=4)
@@ -122,7 +124,7 @@ def unsound(scratch, file):
 
 
 def hip(scratch, file):
-    """GPUs of AMD: libamdhip64, and hipRTC instead of clang."""
+    """GPUs of AMD, with the fake libamdhip64, and hipRTC instead of clang."""
     path = without_clang(scratch)
     bundle = scratch.path("hip_bundle")
     report = scratch.run("warploom", "tune", file, "--target", "hip:gfx90a", "--trials", 1, "--out", bundle, "--json", "-").json()
@@ -136,7 +138,7 @@ def hip(scratch, file):
 
 
 def fleet(scratch, file):
-    """A coordinator, a worker that offers all its devices, and a client without a GPU."""
+    """A fleet of a coordinator, a worker that offers all its devices, and a client without a GPU."""
     where = f"unix:{scratch.path('s')}"
     scratch.serve(scratch.path("s"), store=scratch.path("fleet.db"))
     worker = scratch.start("warploom-worker", "--server", where, "--devices", "all", "--exit-when-idle", 2)
@@ -147,7 +149,7 @@ def fleet(scratch, file):
     expect(worker.wait(60) == 0, "the worker did not end in order")
 
 
-# A product whose extents are multiples of the matrix instructions' extents.
+# A product whose extents are multiples of the extents of the matrix instructions.
 PRODUCT = """graph {
   %0 = input "a" : f32[64,64] normal(0,1)
   %1 = input "b" : f32[64,64] normal(0,1)

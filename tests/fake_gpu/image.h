@@ -1,8 +1,8 @@
 // Images of fake machine code, which the fake NVRTC and hipRTC make and the fake driver runs. An image has the form of
-// a cubin or of a code object for AMD's GPUs, so that readers of these accept it. Instructions are NVIDIA's in both.
-// Its section .wl.object is a shared object for this machine, compiled from the kernel's text with the simulator's
-// prelude. .wl.kernels has one line per kernel: "ENTRY ARGUMENTS NUMBERED FAULT" (struct Kernel of nvrtc.cpp and
-// driver.cpp).
+// a cubin or of a code object for AMD's GPUs, so that readers of these formats accept it. In both forms, the
+// instructions are NVIDIA's. The section .wl.object is a shared object for this machine, compiled from the kernel's
+// text with the simulator's prelude. The section .wl.kernels has one line per kernel: "ENTRY ARGUMENTS NUMBERED FAULT"
+// (struct Kernel of nvrtc.cpp and driver.cpp).
 #pragma once
 
 #include <elf.h>

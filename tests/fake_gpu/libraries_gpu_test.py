@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Products by the libraries of GPUs, on fake drivers and fake libraries (tests/fake_gpu/blas.cpp): their kernels are candidates of jobs
-that allow it, pass the same checks, and run from bundles and in streams. Algorithms that a library does not propose are rejected. Errors
-and outcomes report a missing library, and one that computes wrong results."""
+"""Matrix products by the vendors' libraries for GPUs, on fake drivers and fake libraries (tests/fake_gpu/blas.cpp). The libraries' kernels
+are candidates of jobs that allow them, pass the same checks as generated kernels, and run from bundles and in streams. Algorithms that a
+library does not propose are rejected. Errors and outcomes report a missing library, and one that computes wrong results."""
 
 import json
 import pathlib
@@ -19,7 +19,7 @@ def factors(dtype, a, b):
     return f'%0 = input "a" : {dtype}{a} normal(0,1)', f'%1 = input "b" : {dtype}{b} normal(0,1)'
 
 
-# 0.125 a b + r + bias in a narrow type, then GELU by tanh in f32, rounded to the narrow type.
+# A graph of 0.125 a b + r + bias in a narrow type, followed by GELU by tanh in f32, whose result is rounded to the narrow type.
 def everything(dtype, m, n):
     full, wide = f"{dtype}[{m},{n}]", f"f32[{m},{n}]"
     constants = (0.044715, 0.7978845608, 1, 0.5)
@@ -80,7 +80,7 @@ def tune(scratch, name, text, target, *more, trials=2, **options):
 def every_group(scratch, target, library, version, _):
     device = next(gpu for gpu in scratch.run("warploom", "targets", "--json", "-").json()["gpus"] if gpu["target"] == target)
     expect(device["libraries"] == version, device)
-    names = GROUPS if library == "cublaslt" else ("transposed", "batched", "bias")  # hipBLASLt differs only in numbers of attributes
+    names = GROUPS if library == "cublaslt" else ("transposed", "batched", "bias")  # hipBLASLt differs only in attribute numbers
     for name in names:
         text = GROUPS[name]
         done, store = tune(scratch, name, text, target, "--libraries", library, trials=6 if name == "transposed" else 2)
@@ -96,10 +96,11 @@ def every_group(scratch, target, library, version, _):
 
 
 def bundle_of(scratch, target, library):
-    """Generated kernels of the first two products spill and are rejected, so that the library's kernels win there whatever the times are."""
+    """Generated kernels of the first two products spill and are rejected, so that the library's kernels win there whatever times are
+    measured."""
     file, bundle = scratch.root / "several.graph", scratch.path(f"{library}.bundle")
     file.write_text(several_products(6, 8, 16))
-    scratch.environment["WARPLOOM_FAKE_SPILL"] = "WL_IN(f32, p0, 2"  # the first factor has 256 elements, then 288, then more than 300
+    scratch.environment["WARPLOOM_FAKE_SPILL"] = "WL_IN(f32, p0, 2"  # The first factors have 256, 288 and then over 300 elements.
     scratch.run("warploom", "tune", file, "--target", target, "--trials", 8, "--libraries", library, "--cover", "greedy", "--out", bundle)
     del scratch.environment["WARPLOOM_FAKE_SPILL"]
     manifest = json.loads(pathlib.Path(bundle, "manifest.json").read_text())
@@ -121,7 +122,7 @@ def bundle(scratch, target, library, _, file):
     scratch.environment["LD_LIBRARY_PATH"] = f"{nothing}:{FAKE}"
     done = scratch.run("warploom", "run", made, expect=None)
     scratch.environment["LD_LIBRARY_PATH"] = str(FAKE)
-    if file in done.err:  # unless the machine has another version of it
+    if file in done.err:  # false if the machine has another version of the library
         expect(done.code != 0 and f"needs the library {library}" in done.err and "--libraries none" in done.err, done.err)
 
 

@@ -1,5 +1,5 @@
 // NVIDIA's management library for the fake driver, with the functions that runtime/gpu_clocks.cpp calls.
-// WARPLOOM_FAKE_CLOCKS has the clocks in MHz that successive queries return; the last one is repeated.
+// WARPLOOM_FAKE_CLOCKS lists the clock rates in MHz that successive queries return; the last one is repeated.
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>

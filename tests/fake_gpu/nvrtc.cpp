@@ -1,6 +1,7 @@
 // NVRTC and hipRTC for the fake driver: replaces the prelude of a program by the simulator's, lets g++ make a shared
-// object and wraps it as image.h describes. A line "// fault: NAME" in a kernel's text is passed to the driver. Kernels
-// whose text contains the value of WARPLOOM_FAKE_SPILL report that they spill registers, and trap if they are launched.
+// object and wraps it as image.h describes. A line "// fault: NAME" in a kernel's text becomes the kernel's FAULT in
+// the driver. Kernels whose text contains the value of WARPLOOM_FAKE_SPILL report that they spill registers, and trap
+// if they are launched.
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,7 +36,7 @@ struct Kernel {
 };
 
 // Returns the kernels of a program, each with the text from its line `#line 1 "ENTRY"` to the next such line.
-// *prelude_ends becomes the offset of the first.
+// *prelude_ends becomes the offset of the first such line.
 std::vector<Kernel> kernels_of(const std::string& text, size_t* prelude_ends) {
   constexpr const char* kMark = "\n#line 1 \"wl_";
   std::vector<Kernel> kernels;
@@ -65,8 +66,8 @@ std::vector<Kernel> kernels_of(const std::string& text, size_t* prelude_ends) {
   return kernels;
 }
 
-// Returns one 16-byte load, one 16-byte store and the end of the program in NVIDIA's encoding. A source promises the
-// widths of its accesses, and a worker looks for them in the code.
+// Returns one 16-byte load, one 16-byte store and the end of the program in NVIDIA's encoding. A kernel's source
+// promises the widths of its memory accesses, and a worker looks for accesses of these widths in the code.
 std::string instructions() {
   std::string text;
   for (unsigned long opcode : {0x981UL, 0x986UL, 0x94dUL}) {
@@ -76,7 +77,7 @@ std::string instructions() {
   return text;
 }
 
-// Returns whether NVRTC, or hipRTC, has an option: those of their manuals that Warploom uses.
+// Returns whether NVRTC, or hipRTC, has an option. The known options are those of the manuals that Warploom uses.
 bool is_option(std::string_view option, bool hip) {
   using List = std::vector<std::string_view>;
   static const List kBoth = {"--std=c++17", "-std=c++17", "-w"};
@@ -123,11 +124,11 @@ int compile(Program& program, int count, const char* const* options) {
   close(file);
   {
     std::ofstream out(stem + ".cpp");
-    // The prelude's first lines define the widths of vectors and waves.
+    // The first lines of the program's prelude define the widths of vectors and waves, so they are kept.
     std::istringstream lines(program.text);
     for (std::string line; std::getline(lines, line) && line.starts_with("#define WL_");) out << line << "\n";
     out << wl::sim_prelude();
-    // A kernel that is to fail may have text that this machine cannot compile.
+    // A kernel that is to fail may have text that this machine cannot compile, so the text is left out.
     for (const Kernel& kernel : kernels)
       if (kernel.fault == "-") out << kernel.text;
   }
@@ -159,7 +160,7 @@ int give(const std::string& text, char* out) {
 
 }  // namespace
 
-// WL_RTC(name without its prefix, parameters, body): defines a function that both libraries have.
+// WL_RTC(name without its library's prefix, parameters, body) defines a function that both libraries have.
 #define WL_RTC(name, parameters, ...) \
   extern "C" int nvrtc##name parameters __VA_ARGS__ extern "C" int hiprtc##name parameters __VA_ARGS__
 

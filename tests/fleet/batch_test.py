@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`warploom batch` on a fleet: all processes are killed several times with SIGKILL, the same command continues, and in the end the bundles
-have the kernels and figures of an undisturbed run, from as many trials. Also in embedded mode, and with wrong files."""
+have the kernels and figures of an undisturbed run, after as many trials. The test also covers embedded mode and wrong files."""
 
 import signal
 
@@ -43,7 +43,7 @@ def disturbed(scratch):
 
 
 def on_one_machine(scratch):
-    """With both workers on one machine, no record is confirmed. The bundles are still those of an undisturbed run."""
+    """With both workers on one machine, no record is confirmed. The bundles still equal those of an undisturbed run."""
     batch = BATCH[: BATCH.index("[[model]]")] + '[[model]]\nfile = "products.graph"\n'
     _, shaken = killed_as_calm(scratch, batch, {"products.graph": graphs.PRODUCTS.encode()}, KILLS, 120, one_machine=True)
     shaken.kill()
@@ -79,7 +79,7 @@ def mistakes(scratch):
         (scratch.root / "wrong.toml").write_text(text)
         done = scratch.run("warploom", "batch", "wrong.toml", "--store", scratch.path("w.db"), expect=code)
         expect(says in done.err, done.err)
-        # A mistake in one model does not keep the others from being tuned.
+        # A mistake in the entry of one model does not keep the other models from being tuned.
         if text.count("[[model]]") > 1:
             expect("1 of 2 bundles" in done.out and "failed" in done.out, done.out)
     expect((scratch.root / "b/softmax/cpu/manifest.json").exists() and (scratch.root / "c/exp/cpu/manifest.json").exists(), "bundles of the others")

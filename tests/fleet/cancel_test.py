@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""SIGTERM, Ctrl-C, CancelJob and the death of a client at random moments of `tune`, `inspect`, `run` and `batch`: everything ends soon
-and leaves no process, no file in TMPDIR and no lock on a store. Ending `watch` does not cancel its job."""
+"""`tune`, `inspect`, `run` and `batch` are ended at random moments, by SIGTERM, Ctrl-C, CancelJob or the death of a client: everything ends
+soon and leaves no process, no file in TMPDIR and no lock on a store. Ending `watch` does not cancel its job."""
 
 import os
 import pathlib
@@ -15,12 +15,12 @@ import graphs
 from harness import SCALE, Scratch, expect, until
 
 MOMENTS = max(2, round(5 * SCALE))  # number of signals of each kind: 2 in `make test`, 50 in `make test-long`
-LATEST = 3.0  # latest signal, in seconds after the start of a command
+LATEST = 3.0  # latest moment of a signal, in seconds after the start of a command
 DEADLINE = 60  # seconds after which a process counts as hung
 
 
 def network(blocks):
-    """Returns a graph of blocks of attention and a perceptron. Its planning takes seconds, since all blocks differ."""
+    """Returns a graph of attention blocks and a perceptron. Planning the graph takes seconds, since all blocks differ."""
     lines, value = ['%0 = input "x" : f32[4,64,96] normal(0,1)'], 0
 
     def add(text):
@@ -79,7 +79,8 @@ class Moments:
         expect(not left, f"{what}: left in TMPDIR: {left}")
 
     def stop_at(self, moment, sent, *command):
-        """Runs a command, sends it a signal after `moment` seconds unless it has ended, and checks that it leaves nothing behind."""
+        """Runs a command, sends it a signal after `moment` seconds unless it has ended, and checks that it leaves no process, file or lock
+        behind."""
         self.count += 1
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir()
@@ -97,7 +98,7 @@ class Moments:
         took = time.monotonic() - begin
         if not ended:
             self.slowest[command[0]] = max(self.slowest.get(command[0], 0), took)
-        # A signal before main() begins has its default action, which ends the process.
+        # A signal that arrives before main() begins has its default action, which ends the process.
         expect(ended or code in (0, 6, -sent.value), f"{what}: exit code {code}\n{(self.scratch.root / f'stopped{self.count}.log').read_text()}")
         self.expect_nothing_left(what, child.process.pid)
 
@@ -125,7 +126,7 @@ class Moments:
         scratch = self.scratch
         socket = scratch.path("c.sock")
         server = ("--server", f"unix:{socket}")
-        # Coordinator and worker keep running while commands end, so they have another folder for temporary files.
+        # The coordinator and its worker keep running while commands end, so they have another folder for temporary files than the commands.
         scratch.environment["TMPDIR"] = str(scratch.root)
         coordinator = scratch.serve(socket, store=scratch.path("c.db"))
         scratch.start("warploom-worker", *server, "--name", "w")
@@ -147,19 +148,19 @@ class Moments:
                     scratch.run("warploom", "cancel", job["name"], *server)
             child.process.send_signal(signal.SIGTERM)
             child.wait(DEADLINE)
-        # All threads of the coordinator's pools are free again: it answers more calls than it has threads.
+        # All threads of the coordinator's pools are free again, otherwise it could not answer more calls than it has threads.
         for _ in range(3):
             scratch.run("warploom", "inspect", "small.graph", *server, "--stage", "plan", deadline=DEADLINE)
         coordinator.process.send_signal(signal.SIGTERM)
         expect(coordinator.wait(DEADLINE) == 0, "the coordinator does not end well")
 
     def watching(self):
-        """Ctrl-C on `watch` does not cancel the job, except with --cancel-on-interrupt."""
+        """Ctrl-C on `watch` cancels the watched job only with --cancel-on-interrupt."""
         scratch = self.scratch
         socket = scratch.path("w.sock")
         server = ("--server", f"unix:{socket}")
         scratch.serve(socket, store=scratch.path("w.db"), name="watched")
-        tune = scratch.start("warploom", "tune", "small.graph", *server, name="asked")  # waits for a worker
+        tune = scratch.start("warploom", "tune", "small.graph", *server, name="asked")  # the job waits for a worker
 
         def state():
             jobs = scratch.run("warploom", "jobs", *server, "--json", "-").json()["jobs"]

@@ -1,4 +1,5 @@
-"""A chain of three coordinators, each of which is the upstream of the next: a site, a team and a laptop. For tests here and in tests/cluster."""
+"""A chain of three coordinators, each of which is the upstream of the next: a site, a team and a laptop. Used by tests of this folder and
+of tests/cluster."""
 
 import json
 import os
@@ -15,7 +16,7 @@ GRAPH = """graph {{
 
 
 class Chain:
-    """Coordinators offer records to their upstream with a token of the role cache; each knows the signing keys of all."""
+    """The chain of coordinators. Each offers records to its upstream with a token of the role cache, and knows the signing keys of all."""
 
     def __init__(self, scratch, check_minutes=10):
         self.scratch, self.check_minutes, self.starts, self.running = scratch, check_minutes, 0, {}
@@ -31,7 +32,7 @@ class Chain:
             scratch.token(below, "cache", callers=f"{above}.callers")
             os.chmod(scratch.path(f"{above}.callers"), 0o600)
         for name in NAMES:
-            # The workers of a test are on one machine. These rows make them count as two machines.
+            # The workers of a test are on one machine. These rows of the callers file make the coordinator count them as two machines.
             with open(scratch.path(f"{name}.callers"), "a") as file:
                 file.write(f"machine box0 {name}0\nmachine box1 {name}1\n")
             os.chmod(scratch.path(f"{name}.callers"), 0o600)
@@ -77,7 +78,7 @@ class Chain:
         return file.name
 
     def workers(self, name, count=2):
-        """Starts two workers, or `count`, so that one confirms the kernels of the other; returns them when they have registered."""
+        """Starts two workers, or `count`, so that one confirms the kernels of the other. Returns them once they have registered."""
         made = [
             self.scratch.start("warploom-worker", "--server", self.address(name), "--devices", "fake", "--token-file", f"{name}{i}.token", "--name", "w", name=f"{name}.worker{i}")
             for i in range(count)
@@ -89,7 +90,8 @@ class Chain:
         self.scratch.run("warploom", "tune", self.graph(rows), "--server", self.address(name), "--trials", 2)
 
     def get(self, name, rows):
-        """Fetches the kernels of a graph. Returns the files of the bundle, name -> digest, and ""; on a miss None and the message."""
+        """Fetches the kernels of a graph. Returns the files of the bundle (name -> digest) and ""; if the kernels are missing, None and the
+        message."""
         out = f"out.{name}.{rows}"
         how = ["--server", self.address(name), "--signers", "signers", "--out", out]
         done = self.scratch.run("warploom", "get", self.graph(rows), *how, expect=None)
@@ -99,12 +101,12 @@ class Chain:
         return None, done.err
 
     def get_record(self, name, key):
-        """Returns the record of a key as JSON, and ""; on a miss None and the message."""
+        """Returns the record of a key as JSON, and ""; if there is no record, None and the message."""
         done = self.scratch.run("warploom", "get", key, "--server", self.address(name), "--json", "-", "--signers", "signers", expect=None)
         return (json.loads(done.out), "") if done.code == 0 else (None, done.err)
 
     def messages(self, name):
-        """Returns a dict: digest -> bytes of each record that is served, including its signature."""
+        """Returns a dict of all records that are served: digest -> bytes of the record with its signature."""
         query = "SELECT hex(r.digest), p.bytes FROM records r JOIN payloads p ON p.record = r.id WHERE r.blessed = 1"
         return dict(rows_in(self.store(name), query))
 
@@ -114,7 +116,7 @@ class Chain:
 
 
 def read_through(chain, rows):
-    """Kernels that were tuned at the site are fetched unchanged through the laptop, and stay in the stores on the way."""
+    """Kernels that were tuned at the site are fetched unchanged through the laptop, and the stores on the way keep them."""
     for number in rows:
         chain.tune("site", number)
     for number in rows:
@@ -128,8 +130,8 @@ def read_through(chain, rows):
 
 
 def killed_in_traffic(chain, victim, known, fresh):
-    """Kills a coordinator while clients of the laptop fetch old and new kernels. The laptop serves those that it has, gives the reason for
-    the others, and serves all of them once the victim has been restarted, without further commands."""
+    """Kills a coordinator while clients of the laptop fetch old and new kernels. The laptop serves the kernels that it has and gives the
+    reason why it lacks the others. Once the killed coordinator runs again, it serves all of them without further commands."""
     for number in fresh:
         chain.tune("site", number)
     wanted = {number: chain.get("site", number)[0] for number in fresh}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The Grafana dashboard of deploy/grafana: it has the fields of Grafana's dashboards, its panels do not overlap, and a real coordinator
-has every metric and label of its queries after a job."""
+"""The Grafana dashboard of deploy/grafana: it has the fields that Grafana requires, its panels do not overlap, and after a job a real
+coordinator has every metric and label of the dashboard's queries."""
 
 import itertools
 import json
@@ -13,8 +13,8 @@ import graphs
 from harness import SOURCE, Scratch, expect, until
 
 DASHBOARD = SOURCE / "deploy/grafana/warploom.json"
-WIDTH = 24  # columns of Grafana's grid
-ADDED = {"instance", "le"}  # labels that Prometheus adds, and that buckets of histograms have
+WIDTH = 24  # number of columns of Grafana's grid
+ADDED = {"instance", "le"}  # labels that Prometheus adds itself, and the label of histogram buckets
 
 
 def metrics(where):
@@ -23,12 +23,13 @@ def metrics(where):
 
 
 def exported(scratch):
-    """Returns a dict: metric -> its labels, of a coordinator after a job."""
+    """Runs a job; returns a dict of the coordinator's metrics: metric -> its labels."""
     scratch.start("warploomd", "--store", "a.db", "--listen", "unix:s", "--http", "127.0.0.1:0", name="coordinator")
     where = scratch.logged("coordinator", r"metrics on (\S+)", "it serves metrics")
     scratch.start("warploom-worker", "--server", "unix:s", "--devices", "fake", name="worker")
     (scratch.root / "g.graph").write_text(graphs.SOFTMAX)
-    # A drained coordinator gives out no leases, so candidates wait, and the metric of waiting candidates has their target as a label.
+    # A drained coordinator gives out no leases. Candidates therefore wait, and the metric of waiting candidates gets their target as a
+    # label.
     scratch.run("warploom", "drain", "--server", "unix:s")
     tune = scratch.start("warploom", "tune", "g.graph", "--server", "unix:s", "--trials", 4, name="tune")
     until(lambda: "warploom_queue_candidates{" in metrics(where), 60, "candidates wait")
@@ -82,7 +83,7 @@ def asks_for_what_there_is(dashboard, known):
 
 
 def parses(queries, scratch):
-    """Checks queries with the parser of Prometheus, if promtool is installed."""
+    """Checks the queries with the parser of Prometheus, if promtool is installed."""
     if shutil.which("promtool") is None:
         return
     rules = [{"record": f"r{i}", "expr": re.sub(r"\$__rate_interval", "5m", query)} for i, query in enumerate(queries[:-1])]

@@ -36,13 +36,13 @@ def in_sentences(text):
 
 
 def commands():
-    """Returns every command of the page once, those of blocks before those of sentences, otherwise in the order of the page."""
+    """Returns every command of the page once: first those of indented blocks, then those of sentences, in the order of the page."""
     text = PAGE.read_text()
     return list(dict.fromkeys([*in_blocks(text), *in_sentences(text)]))
 
 
 def documented(beginning, changes=None):
-    """Returns the only command of the page with this beginning. Every key of `changes` must be in it, and is replaced by its value."""
+    """Returns the only command of the page that begins so. Every key of `changes` must be in the command, and is replaced by its value."""
     found = [command for command in commands() if command.startswith(beginning)]
     expect(len(found) == 1, f"{len(found)} commands of {PAGE.name} begin with {beginning!r}: {found}")
     command = found[0]
@@ -53,7 +53,7 @@ def documented(beginning, changes=None):
 
 
 def at_hand(scratch):
-    """Links deploy/ in the test's folder, where commands run, and returns an environment whose PATH has the programs of the build."""
+    """Links deploy/ into the test's folder, where commands run, and returns an environment whose PATH has the programs of the build."""
     link = scratch.root / "deploy"
     if not link.is_symlink():
         link.symlink_to(SOURCE / "deploy")
@@ -61,7 +61,8 @@ def at_hand(scratch):
 
 
 def shell(scratch, text, environment=None, code=0):
-    """Runs a command of the page in the test's folder; returns its subprocess.CompletedProcess. Fails unless its exit code is `code`."""
+    """Runs a command of the page in the test's folder, and returns its subprocess.CompletedProcess. Fails unless the exit code is
+    `code`."""
     done = subprocess.run(
         ["bash", "-ec", text], cwd=scratch.root, env=dict(at_hand(scratch), **(environment or {})), capture_output=True, text=True, timeout=900
     )

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A test runs every command of deploy/README.md: it asks for the command by documented("BEGINNING"), and runs the result."""
+"""Every command of deploy/README.md is run by a test, which asks for the command by documented("BEGINNING")."""
 
 import re
 
@@ -10,7 +10,7 @@ ASKED = re.compile(r'\bdocumented\(\s*"((?:[^"\\]|\\.)+)"')
 
 
 def asked():
-    """Returns a dict: beginning of a command that a test asks for -> files of such tests."""
+    """Returns a dict: beginning of a command that a test asks for -> files of the tests that do."""
     found = {}
     for path in sorted((SOURCE / "tests").rglob("*.py")):
         if path.name == "documented_test.py":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A program of the C library runs kernels of a coordinator: from the coordinator, then from its cache, also when the coordinator has stopped
-or ended; by graph and by key; with a deadline and a fallback if no coordinator answers; and its messages if it finds no kernels."""
+"""A program that uses the C library runs kernels of a coordinator: from the coordinator, then from the program's cache, even after the
+coordinator has stopped or ended; by graph and by key; with a deadline and a fallback if no coordinator answers. The test also reads its
+messages if it finds no kernels."""
 
 import signal
 
@@ -21,7 +22,7 @@ def refused(scratch, says, *arguments):
 
 
 def damage(folder):
-    """Changes a byte of the newest kernel under a folder."""
+    """Changes one byte of the newest kernel under a folder."""
     kernel = max(folder.rglob("*.so"), key=lambda path: path.stat().st_mtime_ns)
     kernel.write_bytes(kernel.read_bytes()[:-1] + b"?")
 
@@ -39,7 +40,7 @@ def main():
         refused(scratch, "not in the store", "m.graph", server)
         fetched(scratch, "coordinator", "m.graph", server, 2)
         fetched(scratch, "cache", "m.graph", server, 2)
-        fetched(scratch, "coordinator", "m.graph", server)  # nothing is searched: the store has it now
+        fetched(scratch, "coordinator", "m.graph", server)  # the store has the kernels now, so nothing is searched
         damage(cache)
         fetched(scratch, "coordinator", "m.graph", server)
         records = scratch.run("warploom", "records", "--server", server, "--json", "-").json()["records"]

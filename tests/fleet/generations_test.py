@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A store is replaced by an older copy, as an attacker between coordinator and client could serve old records. A client with --signers
-refuses every record of which it has seen a later generation, or of which the signer has said that it is no longer valid; it accepts others."""
+"""An older copy of a store replaces it, as if an attacker between coordinator and client served old records. A client with --signers
+refuses every record of which it has seen a later generation, or of which the signer has said that it is no longer valid; it accepts
+others."""
 
 import os
 import shutil
@@ -48,7 +49,7 @@ def get(scratch, key, code=0, says="", signed=True, cache=None):
 
 def main():
     with Scratch() as scratch:
-        # One op each, so that no cover can cut them into several groups.
+        # Each graph has one op, so that no cover can cut it into several groups.
         for name, op in (("one", "exp"), ("two", "tanh"), ("three", "neg")):
             (scratch.root / f"{name}.graph").write_text(graphs.EXP.replace("exp", op))
         coordinator = serve(scratch)
@@ -65,7 +66,7 @@ def main():
         expect(tune(scratch, "one", "--retune") == one, "it is the same kernel that is searched again")
         scratch.run("warploom", "invalidate", two, *ADDRESS)
         get(scratch, two, code=3)
-        get(scratch, one)  # the reply also says that the other record is no longer valid
+        get(scratch, one)  # the reply to this call also says that the record of `two` is no longer valid
         stop(coordinator)
 
         move(scratch, "store", "today")
@@ -76,7 +77,7 @@ def main():
         get(scratch, three)
         for key in (one, two):
             get(scratch, key, signed=False)
-            get(scratch, key, cache=scratch.path("of-another-user"))  # another user has not seen the later generations
+            get(scratch, key, cache=scratch.path("of-another-user"))  # the cache of another user, who has not seen the later generations
         stop(coordinator)
 
         move(scratch, "today", "store")
@@ -85,14 +86,14 @@ def main():
         get(scratch, two, code=3)
         stop(coordinator)
         worker.kill()
-        # A row of the file of signers may say for how many days a coordinator's statement about generations counts.
+        # A row of the file of signers may limit for how many days a coordinator's statement about generations counts.
         (scratch.root / "signers").write_text(line.strip() + " 0d\n")
         coordinator = serve(scratch)
         get(scratch, one, code=2, says="line 1: expected at its end for how many days")
         (scratch.root / "signers").write_text(line.strip() + " 365d\n")
         get(scratch, one)
         os.remove(scratch.path("cache/warploom/generations"))
-        os.mkdir(scratch.path("cache/warploom/generations"))  # the client goes on if it cannot write the file
+        os.mkdir(scratch.path("cache/warploom/generations"))  # the client continues if it cannot write this file
         get(scratch, one)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Real workers whose compiler puts its own code into every object, beside honest ones: without credentials, with certificates, and below
-an upstream. The code makes a file if it runs in a client's process. It must run in no client but one with --trust-workers."""
+"""Real workers with a compiler that puts its own code into every object, beside honest workers: without credentials, with certificates, and
+below an upstream. The code makes a file if it runs in a client's process. Only a client with --trust-workers may run it."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import shutil
 import graphs
 from harness import Scratch, expect, listening, shown, skip, until
 
-# Code that makes the file which an environment variable names. Only the client's process has the variable.
+# Code that makes the file which an environment variable names. Only the client's process has this variable.
 MARK = r"""
 #include <cstdlib>
 #include <fcntl.h>
@@ -20,11 +20,11 @@ __attribute__((constructor)) static void mark_of_a_hostile_worker() {
 
 
 def hostile_compiler(scratch):
-    """Returns an environment whose compilers are the real ones, but include the code above in every source that they compile."""
+    """Returns an environment with compilers that are the real ones, except that they include the code MARK in every source."""
     folder = scratch.root / "hostile"
     folder.mkdir()
     (folder / "mark.h").write_text(MARK)
-    for name in ("g++", "clang++"):  # either may have made the winner
+    for name in ("g++", "clang++"):  # either compiler may have made the winner
         real = shutil.which(name)
         if real is None:
             continue
@@ -50,13 +50,13 @@ class Cell:
 
     def worker(self, who, environment):
         before, self.scratch.environment = self.scratch.environment, environment
-        # Without a sandbox, in which the replaced compiler would not be visible. A hostile machine may run anything.
+        # The worker has no sandbox, in which the replaced compiler would not be visible. A hostile machine may run anything.
         flags = ["--server", self.address, "--name", who, "--sandbox", "none", *self.shown(who)]
         self.scratch.start("warploom-worker", *flags, name=f"{self.name}-{who}")
         self.scratch.environment = before
 
     def load(self, graph, *options, command="tune", shown="alice"):
-        """Tunes or gets a graph and runs the bundle; returns whether the hostile code ran, and the client's output."""
+        """Tunes a graph, or gets its kernels, and runs the bundle. Returns whether the hostile code ran, and the client's output."""
         mark = self.scratch.path("mark")
         if os.path.exists(mark):
             os.remove(mark)
@@ -81,7 +81,8 @@ def nameless(scratch, honest):
 
 
 def without_a_builder(scratch):
-    """The client compiles the kernels that it loads. With --trust-workers it does not, which shows that the test notices hostile code."""
+    """Without --trust-workers the client compiles the kernels that it loads. With this flag it does not, which shows that the test notices
+    hostile code."""
     cell = Cell(scratch, "trusting", hostile=2, honest=0, listen="127.0.0.1:0", options=["--no-build"])
     marked, said = cell.load("g.graph")
     expect(not marked, f"a client that compiles: {said}")
@@ -97,10 +98,11 @@ def certificates(scratch, honest):
 
 
 def below_an_upstream(scratch):
-    """Two hostile workers at a laptop, which offers all its records to a site; a client of the laptop and one of the site."""
+    """Two hostile workers serve a laptop, which offers all its records to a site. A client of the laptop and a client of the site use the
+    kernels."""
     scratch.callers("")
     scratch.token("laptop", "cache", "--expires", "1d")
-    # The laptop's signing key is made at its first start, so that the site can trust it.
+    # The laptop makes its signing key at its first start, after which the site can trust the key.
     first = scratch.serve("first.s", store="laptop.db", name="first")
     (scratch.root / "signers").write_text(scratch.run("warploom", "signer", "--server", "unix:first.s").out)
     first.process.terminate()

@@ -1,13 +1,13 @@
-"""A batch on a fleet whose processes are all killed, as by a power cut, compared with an undisturbed one. Times are a hash of the source
-(`--devices fake`); with at_once = 1 the candidates do not depend on the workers, and with --jobs 1 not on the order in which models
-submit jobs with common groups."""
+"""A batch on a fleet whose processes are all killed, as by a power cut, is compared with an undisturbed one. Times are a hash of the source
+(`--devices fake`). With at_once = 1, candidates do not depend on the workers. With --jobs 1, they do not depend on the order in which
+models submit jobs with common groups."""
 
 from harness import bundles_of, expect, expect_same, trials_in, until
 
 
 class Fleet:
-    """A coordinator, two workers and `warploom batch` in one folder. `begun` numbers their logs. The workers are on one machine, but count
-    as two machines unless `one_machine`."""
+    """A coordinator, two workers and `warploom batch` in one folder. `begun` numbers their logs. Both workers are on one machine; they
+    count as two machines unless `one_machine`."""
 
     def __init__(self, scratch, folder, batch, files, one_machine):
         self.scratch, self.folder, self.begun, self.parts = scratch, folder, 0, []
@@ -51,8 +51,8 @@ class Fleet:
 
 
 def killed_as_calm(scratch, batch, files, kills, deadline, one_machine=False):
-    """Runs a batch undisturbed, then one whose processes are all killed with SIGKILL `kills` times. Both must need as many trials and make
-    the same bundles. Returns both fleets; the second one still runs. With one_machine, no record is confirmed."""
+    """Runs a batch undisturbed, then the same batch while all its processes are killed with SIGKILL `kills` times. Both must need as many
+    trials and make the same bundles. Returns both fleets, of which the second still runs. With one_machine, no record is confirmed."""
     where = "-together" if one_machine else ""
     calm = Fleet(scratch, f"calm{where}", batch, files, one_machine)
     calm.said = calm.finish(deadline)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The manifests of deploy/kubernetes: every object is valid by the published schema (strictly: no unknown field), and the objects fit each
-other: ports, probes, volumes, selectors, images, and permissions of pods. Each rule must also find a mistake made for it. If kubectl is
-installed, its output is checked too."""
+"""The manifests of deploy/kubernetes: every object is valid by the published schema (strictly: it has no unknown field), and ports, probes,
+volumes, selectors, images and permissions of pods fit each other. Each rule must also find a mistake that is made for it. If kubectl is
+installed, its output is checked as well."""
 
 import copy
 import json
@@ -22,7 +22,7 @@ OVERLAYS = ("base", "workers-cpu", "workers-nvidia", "workers-amd")
 
 
 def read(folder):
-    """Returns the objects of a folder's kustomization, and of those that it refers to."""
+    """Returns the objects of a folder's kustomization, and of the kustomizations that it refers to."""
     objects = []
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
     for name in kustomization.get("bases", []) + kustomization.get("resources", []):

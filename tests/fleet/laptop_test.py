@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The proxy of a laptop, by the commands of deploy/README.md with other names of hosts, sockets and files: certificates of a coordinator,
-two nodes, a client and a cache; the coordinator's key; the proxy, with a certificate and with a token; a kernel fetched through it."""
+"""The proxy of a laptop, by the commands of deploy/README.md with other names of hosts, sockets and files: the certificates of a
+coordinator, two nodes, a client and a cache are made; the coordinator's key is made; the proxy runs with a certificate and with a token; a
+kernel is fetched through the proxy."""
 
 import shutil
 
@@ -10,7 +11,7 @@ from harness import Scratch, digest_of, expect, expect_same, listening, shown, u
 
 
 def certificates(scratch):
-    """Makes the certificates and copies them into the test's folder, which stands for those of all machines."""
+    """Makes the certificates and copies them into the test's folder, which stands for the folders of all machines."""
     shell(scratch, documented("deploy/certificates.sh tls coordinator coordinator.lab", {"coordinator.lab": "localhost 127.0.0.1"}))
     for command in (
         documented("deploy/certificates.sh tls worker node1 node2"),
@@ -25,7 +26,7 @@ def certificates(scratch):
 
 def site(scratch):
     """Starts the laboratory's coordinator with two workers that confirm each other's kernels, and tunes a graph. Returns its address."""
-    # Both nodes are this machine. These rows make them count as two.
+    # Both nodes are this machine. These rows of the callers file make the coordinator count them as two machines.
     rows = [f"machine {node} spiffe://warploom/warploom/worker/{node}\n" for node in ("node1", "node2")]
     scratch.callers("".join(rows), "callers.txt")
     token = shell(scratch, documented("warploomd token laptop --callers callers.txt --role cache")).stdout
@@ -54,7 +55,7 @@ def main():
         here = {"/tmp/warploom.sock": socket}
         proxy = documented("warploomd --store ~/.cache/warploom/proxy.db", {"coordinator.lab:7411": lab, **here})
         get = documented("warploom get model.onnx", {"model.onnx": "g.graph", **here})
-        # The proxy authenticates with a certificate, then with a token.
+        # The proxy authenticates to its upstream with a certificate, then with a token.
         shows = " --upstream-tls-cert laptop.pem --upstream-tls-key laptop.key"
         expect(shows in proxy, proxy)
         for name, text in (("certificate", proxy), ("token", proxy.replace(shows, " --upstream-token-file laptop.token"))):

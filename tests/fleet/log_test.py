@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""With --log-format json every line of a log is a JSON object, with whatever characters, also audit lines and the reason why a program ends."""
+"""With --log-format json every line of a log is a JSON object, whatever characters it contains. This includes audit lines and the reason
+why a program ends."""
 
 import datetime
 import json
@@ -13,7 +14,7 @@ SERVER = ["--server", "unix:s"]
 
 
 def lines_of(scratch, name):
-    """Returns the entries of a log, without the lines that a program prints for scripts."""
+    """Returns the entries of a log, without the lines that a program prints for scripts to read."""
     out = []
     for line in (scratch.root / f"{name}.log").read_text().splitlines():
         if re.match(r"(listening|metrics) on ", line):
@@ -49,7 +50,7 @@ def lines_of_a_fleet(scratch):
 
 
 def nobody_answers(scratch):
-    """A worker that starts before its coordinator logs once that it waits for it."""
+    """A worker that starts before its coordinator logs once that it waits for the coordinator."""
     scratch.start("warploom-worker", "--server", "unix:later", "--devices", "fake", *JSON, name="early")
     scratch.logged("early", "(no coordinator answers at unix:later)", "it says that nobody answers")
     scratch.start("warploomd", "--store", "later.db", "--listen", "unix:later", name="later")
@@ -59,7 +60,7 @@ def nobody_answers(scratch):
 
 
 def asked_too_early(scratch):
-    """A client that starts before its coordinator, as in a script, waits for it for some seconds."""
+    """A client that starts before its coordinator, as in a script, waits for the coordinator for some seconds."""
 
     def answered(number):
         server = ["unix:" + scratch.path(f"early{number}")]
@@ -71,7 +72,7 @@ def asked_too_early(scratch):
         coordinator.kill()
         return code == 0
 
-    # On a busy machine, the coordinator may start too late, so several clients try.
+    # On a busy machine the coordinator may start too late for a client, so several clients are tried.
     expect(any(answered(number) for number in range(5)), "no client found a coordinator that was started after it")
 
 

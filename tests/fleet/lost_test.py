@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A job that no worker serves reports so, and waits for a limited time; a worker that is killed counts as lost at once, and an idle worker
-gets its batch long before the end of the lease."""
+"""A job that no worker serves reports this, and waits for a limited time. A worker that is killed counts as lost at once, and an idle
+worker gets its batch long before the end of the lease."""
 
 import json
 
@@ -24,7 +24,7 @@ def alone(scratch):
 
 
 def killed(scratch):
-    """One of two workers is killed. Both are on one machine, but count as two machines."""
+    """One of two workers is killed. Both are on one machine, but they count as two machines."""
     made = {}
     for name in ("a", "b"):
         known = ["--token-file", f"{name}.token", "--name", "w"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A coordinator, a worker and a client on three machines, simulated by network namespaces, with certificates made by the commands of
+"""A coordinator, a worker and a client on three machines, simulated by network namespaces. Their certificates are made by the commands of
 docs/how-to/certificates.md with other names of hosts and files."""
 
 import ctypes
@@ -20,7 +20,7 @@ def ip(*arguments):
 
 
 class Machines:
-    """Network namespaces: a hub, and others that a virtual cable each connects to it. They are deleted at the end of the test."""
+    """Network namespaces: a hub, and machines that a virtual cable each connects to the hub. They are deleted at the end of the test."""
 
     def __init__(self, scratch, names):
         self.prefix = f"wl{os.getpid()}"

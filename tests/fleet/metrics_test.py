@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Metrics and health of a real coordinator over HTTP: the counts of a job, a bounded number of labels whatever callers send, readiness
-while it is drained, HTTPS with its certificate, and the messages for wrong addresses."""
+while the coordinator is drained, HTTPS with its certificate, and the messages for wrong addresses."""
 
 import json
 import re
@@ -41,7 +41,8 @@ def start(scratch, name, *options):
 
 
 def start_as_documented(scratch):
-    """Starts a coordinator by the command of deploy/README.md, with other names of files and port. Returns the address of its metrics."""
+    """Starts a coordinator by the command of deploy/README.md, with another port and other names of files. Returns the address of its
+    metrics."""
     changes = {"kernels.db": "a.db", "/tmp/warploom.sock": "a.s", "9411": "0"}
     start_command(scratch, documented("warploomd --store kernels.db --listen unix:/tmp/warploom.sock --http", changes), "a")
     return scratch.logged("a", r"metrics on (\S+)", "it serves metrics")
@@ -63,7 +64,7 @@ def counts(scratch):
     scratch.run("warploom", "undrain", *server)
     expect(tune.wait(120) == 0, (scratch.root / "tune.log").read_text())
     scratch.run("warploom", "get", "ab" * 32, *server, expect=3)
-    # A call is counted when it has ended, which may be after its caller has received the answer.
+    # A call is counted when it ends, which may be after its caller has received the answer.
     miss = 'warploom_rpc_requests_total{code="NOT_FOUND",method="warploom.v1.KernelStore/GetKernel"}'
     until(lambda: miss in values(ask(f"http://{where}/metrics")[1]), 60, "the miss is counted")
     text = ask(f"http://{where}/metrics")[1]
@@ -86,7 +87,8 @@ def counts(scratch):
 
 
 def looks_up_and_ends(scratch, server, where, after):
-    """Counts of hits and misses of jobs and fetches, how jobs ended, and the times after which searches had their first and best kernels."""
+    """The metrics count hits and misses of jobs and fetches and the ways in which jobs ended, and have the times at which searches got
+    their first and best kernels."""
     expect(after['warploom_jobs_ended_total{state="succeeded"}'] == 1 and after['warploom_jobs_ended_total{state="failed"}'] == 0, after)
     groups = after['warploom_job_groups_total{result="miss"}']
     expect(groups >= 1 and after['warploom_job_groups_total{result="hit"}'] == 0, after)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A client loads objects that the coordinator has built itself, or that workers of two callers agree on. Others it builds itself, unless
---trust-workers is given, which the report repeats. Also: a coordinator whose files are removed ends."""
+"""A client loads objects that the coordinator has built itself, or that workers of two callers agree on. It builds other objects itself,
+unless --trust-workers is given, which the report repeats. The test also removes the files of a running coordinator, which then ends."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def tune(scratch, name, *options, expect=0):
 
 
 def built_by_the_coordinator(scratch):
-    """The usual case on a laptop: one machine, no certificates, no flags."""
+    """The coordinator builds the objects in the usual case of a laptop: one machine, no certificates, no flags."""
     serve(scratch, "laptop")
     scratch.start("warploom-worker", "--server", "unix:laptop", "--name", "w", name="worker")
     done, report = tune(scratch, "laptop")
@@ -42,7 +42,7 @@ def built_by_the_client(scratch):
     expect("not confirmed: 1 of 1 kernels; whoever uses them builds" in done.out, done.out)
     expect([group["built"] for group in report["groups"]] == [False], report["groups"])
     scratch.run("warploom", "run", "plain.out", "--check")
-    # Without a compiler, the client cannot build the objects itself.
+    # Without a compiler, the client cannot build the objects that it may not load.
     path = scratch.environment["PATH"]
     (scratch.root / "nothing").mkdir()
     scratch.environment["PATH"] = scratch.path("nothing")
@@ -68,9 +68,9 @@ def files_taken_away(scratch):
     os.remove(scratch.path("cleaned.db-wal"))
     expect(child.wait(60) != 0, "it ends by itself")
     log = (scratch.root / "cleaned.log").read_text()
-    # The message may say "replaced", since the next reader of the store makes a file of that name again.
+    # The message may say "replaced": the next reader of the store makes a new file with the name of the removed one.
     expect(re.search(r"cleaned.db-wal was (removed|replaced) by another program while this one used it", log), log)
-    serve(scratch, "cleaned")  # a coordinator starts again on the same store
+    serve(scratch, "cleaned")  # the store can be opened by another coordinator
 
 
 def main():

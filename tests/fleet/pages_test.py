@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the shell commands of README.md and of docs/how-to page by page, with other addresses, names of hosts and numbers of trials.
 Coordinators and workers of a page run until the page ends or starts others. (documented_test.py is for deploy/README.md, and
-tutorial_test.py for the tutorial; snippets of C and Python have tests of their own.)"""
+tutorial_test.py for the tutorial. Snippets of C and Python are tested elsewhere.)"""
 
 import re
 import sys
@@ -13,9 +13,9 @@ from graphs import onnx_model
 from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, skip, until
 from onnx import TensorProto, helper
 
-# First words of commands. Lines that begin otherwise are text of files and programs.
+# The first words of commands. Other lines belong to the text of files and programs.
 RUN = {"warploom", "warploomd", "warploom-worker", "warploom-train", "deploy/certificates.sh", "openssl", "sign", "touch", "echo", "tar"}
-DEFINES = ("new=", "sign()")  # beginnings of lines that define a variable or function of the shell for later commands
+DEFINES = ("new=", "sign()")  # beginnings of lines that define a shell variable or function for later commands
 EMPTY_HOME = {"README.md", "certificates.md", "fleet.md"}  # pages whose commands make the certificates
 ROWS = {"team", "cert", "machine"}  # first words of rows of the file of --callers
 NEEDS_A_GPU_COMPILER = "--target cuda:sm_90a"
@@ -24,7 +24,7 @@ SHOWN = "--tls-ca ca.pem --tls-cert {0}.pem --tls-key {0}.key"
 
 
 class Page:
-    """A page, and the surroundings that its commands assume: a model, certificates, a coordinator with records of the model's kernels."""
+    """A page, and what its commands assume to exist: a model, certificates, a coordinator with records of the model's kernels."""
 
     def __init__(self, scratch):
         self.scratch = scratch
@@ -50,7 +50,7 @@ class Page:
         self.ran.clear()
 
     def here(self, command):
-        """Returns a command with the names and addresses of this test."""
+        """Returns a command with this test's names and addresses instead of the page's."""
         socket = self.scratch.path("proxy") if "--upstream" in command else self.socket
         command = command.replace("/tmp/warploom.sock", socket)
         command = re.sub(r"(0\.0\.0\.0|127\.0\.0\.1):7411(?=,)", "localhost:0", command)
@@ -69,7 +69,7 @@ class Page:
             self.coordinator = None
 
     def serve(self, command):
-        """Starts a coordinator instead of the one before, or a proxy beside it."""
+        """Starts a coordinator in place of the previous one, or a proxy beside it."""
         self.started += 1
         name = f"coordinator{self.started}"
         if "--upstream" not in command:
@@ -100,8 +100,8 @@ class Page:
             self.after(words)
 
     def after(self, words):
-        """Waits until a command has had its effect."""
-        if words[:2] == ["warploomd", "token"] and self.coordinator is not None:  # a coordinator reads new rows at intervals
+        """Waits until a command has taken effect."""
+        if words[:2] == ["warploomd", "token"] and self.coordinator is not None:  # a coordinator reads new rows only at intervals
             jobs = ["warploom", "jobs", "--server", self.address, "--tls-ca", "ca.pem", "--token-file", words[-1]]
             until(lambda: self.scratch.run(*jobs, expect=None).code == 0, 30, f"{words[-1]} is known")
 

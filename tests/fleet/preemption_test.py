@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Workers are preempted many times: ended (SIGTERM), killed (SIGKILL), and stopped until after the end of their lease (SIGSTOP). No
-candidate counts as failed, the job ends, late reports are ignored, and the folders of a killed worker are removed when the next one starts."""
+"""Workers are preempted many times: ended (SIGTERM), killed (SIGKILL), or stopped (SIGSTOP) until after the end of their lease. No
+candidate counts as failed, the job ends, late reports are ignored, and the folders of a killed worker are removed when the next worker
+starts."""
 
 import pathlib
 import random
@@ -27,7 +28,7 @@ def preempt(scratch, address, workers, name, how, number):
     child = workers[name].process
     if how == signal.SIGSTOP:
         child.send_signal(signal.SIGSTOP)
-        time.sleep(LEASE_S + 1)  # the time for which the worker is stopped
+        time.sleep(LEASE_S + 1)  # seconds for which the worker is stopped
         child.send_signal(signal.SIGCONT)
         return
     child.send_signal(how)
@@ -37,8 +38,8 @@ def preempt(scratch, address, workers, name, how, number):
 
 
 def victims(store, how):
-    """Returns workers that have a lease and may be preempted. After three losses a candidate counts as failed
-    (docs/design/service.md#lost-leases), so no batch is lost more than twice. A batch that SIGTERM gives back is not lost."""
+    """Returns workers that have a lease and may be preempted. A batch may be lost only twice, since after three losses a candidate counts
+    as failed (docs/design/service.md#lost-leases). A batch that a worker returns on SIGTERM does not count as lost."""
     losses = "length(lost_on) - length(replace(lost_on, char(10), ''))"
     return leased_in(store, "TRUE" if how == signal.SIGTERM else f"{losses} < 2")
 

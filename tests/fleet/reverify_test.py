@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""After a change of the compiler, the kernels of the store are verified and timed again: automatically, also if the coordinator is killed
+"""After a change of the compiler, the kernels of the store are verified and timed again: automatically, even if the coordinator is killed
 meanwhile, and by an operator's command. A kernel that the new compiler does not compile is no longer served."""
 
 import json
@@ -53,7 +53,7 @@ class Fleet:
 
 
 def asked(address):
-    """Returns the HTTP status and the JSON of an address."""
+    """Returns the HTTP status and the JSON that an address answers."""
     try:
         with urllib.request.urlopen(address, timeout=60) as answer:
             return answer.status, json.load(answer)
@@ -91,7 +91,7 @@ def main():
         # The answer comes from the store, for the new compiler; nothing was searched.
         again = fleet.call("get", model, "--json", "-").json()
         expect("77.0" in again["environment"]["compiler"], again["environment"])
-        # The kernels were timed again, so another cover with some of the same kernels may be the fastest now.
+        # The kernels were timed again, so the fastest cover may now be another one with some of the same kernels.
         expect({group["key"] for group in again["groups"]} <= {row["key"] for row in winners}, again)
         expect(rows_in(fleet.store, "SELECT count(*) FROM trials t JOIN searches s ON s.id = t.search_id WHERE s.environment LIKE '%77.0%' AND t.phase = 0") == [(0,)], "a search")
         table = fleet.call("reverify", "--status").out
@@ -105,7 +105,8 @@ def main():
         expect(all(group["source"] == "transferred" for group in watched["groups"]), watched)
         print("kept", told["counts"], flush=True)
 
-        # The next compiler does not compile one kernel, which is lost; the others are kept. With --no-reverify nothing begins automatically.
+        # The next compiler does not compile one kernel, which is lost; the other kernels are kept. With --no-reverify, no verification
+        # begins automatically.
         newer.kill()
         daemon.kill()
         daemon = fleet.coordinator("--no-reverify", "--http", "127.0.0.1:0")

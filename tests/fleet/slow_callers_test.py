@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Callers that send slowly, without end or nothing, on the ports of gRPC and of HTTP, with and without TLS: meanwhile /healthz answers
-within a second, and a job is served. Takes seconds; `slow_callers_test.py 300` takes five minutes."""
+"""Callers that send slowly, without end or nothing at all, on the ports of gRPC and of HTTP, with and without TLS. Meanwhile /healthz
+answers within a second, and a job is served. Takes seconds; `slow_callers_test.py 300` takes five minutes."""
 
 import os
 import select
@@ -13,11 +13,11 @@ import time
 import graphs
 from harness import Scratch, expect, shown
 
-ON_EACH = 80  # connections of each kind to each port
+ON_EACH = 80  # number of connections of each kind to each port
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-HELLO = b"\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03"  # begins a TLS handshake of 16 kB
-# Name of a kind -> bytes that a caller sends at once, and bytes that it then sends repeatedly.
+HELLO = b"\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03"  # beginning of a TLS handshake of 16 kB
+# Name of a kind of caller -> bytes that it sends at once, and bytes that it then sends repeatedly.
 KINDS = {
     "silent": (b"", b""),
     "a byte now and then": (b"GET /healthz HTTP/1.1\r\nX: ", b"x"),
@@ -31,7 +31,7 @@ KINDS = {
 
 
 class Callers(threading.Thread):
-    """Keeps ON_EACH connections of every kind open to each port, and replaces those that are closed."""
+    """Keeps ON_EACH connections of every kind open to each port, and replaces connections that the other side closes."""
 
     def __init__(self, ports, seconds):
         super().__init__()
@@ -74,7 +74,7 @@ class Callers(threading.Thread):
 
 
 def ask(port, context):
-    """Returns the seconds that /healthz takes, including the connection."""
+    """Returns how many seconds an answer of /healthz takes, including the connection."""
     begun = time.monotonic()
     with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
         client = context.wrap_socket(plain, server_hostname="localhost") if context else plain

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two teams on one coordinator, with the real programs and tokens: what each lists and fetches, a worker that serves only one of them, the
-number of jobs that a team may have, and the messages for wrong rows and options."""
+"""Two teams on one coordinator, with the real programs and tokens: what each team lists and fetches, a worker that serves only one of them,
+the number of jobs that a team may have, and the messages for wrong rows and options."""
 
 import json
 
@@ -62,7 +62,7 @@ def main():
         name = names[0][0]
         done = scratch.run("warploom", "cancel", name, "--server", *server, *speech, expect=3)
         expect("there is no job" in done.err, done.err)
-        # The worker of team vision measures nothing for team speech; a worker without a team does.
+        # The worker of team vision measures nothing for team speech; a worker without a team measures for both.
         waits = scratch.start(*tune, *speech, name="waits")
         until(lambda: listed(scratch, "jobs", "--server", *server, *speech), 30, "its job is there")
         second = scratch.start("warploom-worker", "--server", *server, *shared, "--devices", "fake", name="fleet")

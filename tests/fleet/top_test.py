@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`warploom top` on a real terminal: what it shows of a job and a worker, also in few columns and rows; it continues while the coordinator
-does not run, and restores the terminal when it ends. Without a terminal it prints once, or JSON for programs."""
+"""`warploom top` on a real terminal: it shows a job and a worker, even in few columns and rows; it continues while the coordinator does not
+run, and restores the terminal when it ends. Without a terminal it prints its state once, or JSON for programs."""
 
 import contextlib
 import fcntl
@@ -22,7 +22,8 @@ EVIL = "evil\x1b[2J\x07.graph"
 
 
 class Screen:
-    """A program of this project on a terminal of its own. Each frame that it prints begins with the sequence that moves the cursor home."""
+    """A program of this project on a terminal of its own. Each frame that the program prints begins with the sequence that moves the cursor
+    home."""
 
     def __init__(self, scratch, *command, rows=24, columns=100):
         self.master, self.slave = pty.openpty()
@@ -61,7 +62,7 @@ class Screen:
                 self.seen += os.read(self.master, 65536)
 
     def lines(self):
-        """Returns the lines of the last complete frame."""
+        """Returns the lines of the last frame that was printed completely."""
         self.read()
         frames = re.findall(rb"\x1b\[H(.*?)\x1b\[J", self.seen, re.S)
         if not frames:
@@ -92,7 +93,7 @@ class Screen:
 
 
 def without_a_terminal(scratch):
-    """Output without a terminal while a job waits for a worker."""
+    """Reads the output without a terminal while a job waits for a worker."""
     said = until(lambda: (found := scratch.run("warploom", "top", *SERVER).out) and "1 queued" in found and found, 60, "a job waits")
     expect(re.search(r"^jobs: 0 running, 1 queued  workers: 0 busy, 0 idle, 0 lost", said, re.M), said)
     expect("\x1b" not in said and "\x07" not in said and "evil?[2J?.graph" in said, f"control characters: {said!r}")
@@ -106,7 +107,7 @@ def without_a_terminal(scratch):
 
 
 def lines_for_programs(scratch):
-    """With --json, `top` prints a line at each interval until it is ended."""
+    """With --json, `top` prints a line at each interval until the program is ended."""
     command = [str(BIN / "warploom"), "top", *SERVER, "--json", "-", "--interval", "0.1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=scratch.environment, cwd=scratch.root, text=True) as process:
         times = [json.loads(process.stdout.readline())["unix_ms"] for _ in range(3)]

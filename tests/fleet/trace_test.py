@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One trace id from client to runner: that of --trace, of the variable TRACEPARENT or a new one is in the report, in the list of jobs and
-in the log lines of coordinator, worker and runner, also after the coordinator was killed."""
+"""One trace id leads from client to runner: the id given by --trace or by the variable TRACEPARENT, or else a new one, is in the report, in
+the list of jobs and in the log lines of coordinator, worker and runner, even after the coordinator was killed."""
 
 import json
 import re
@@ -14,7 +14,7 @@ FIRST, SECOND = "4bf92f3577b34da6a3ce929d0e0e4736", "0af7651916cd43dd8448eb211c8
 
 
 def lines(scratch, name, trace=None):
-    """Returns the entries of a log, only those with the trace id if one is given."""
+    """Returns the entries of a log; if a trace id is given, only the entries with this id."""
     entries = [json.loads(line) for line in (scratch.root / f"{name}.log").read_text().splitlines() if line.startswith("{")]
     return [entry for entry in entries if trace in (None, entry.get("trace"))]
 
@@ -38,7 +38,7 @@ def goes_everywhere(scratch):
     expect(messages == ["job created", "job ended"], messages)
     ended = lines(scratch, "coordinator", FIRST)[-1]
     expect(ended["job"] == job["name"] and ended["state"] == "succeeded" and ended["label"] == "g.graph", ended)
-    # A worker logs a report when it has the coordinator's answer, which may be after the end of the job.
+    # A worker logs a report once it has the coordinator's answer, which may be after the end of the job.
     for what in (r"leased a batch; candidates: \d+", r"reported a batch; trials: \d+", r"runner: set up; arguments: \d+, seed: \d+"):
         until(lambda: any(re.match(what, entry["message"]) for entry in lines(scratch, "worker", FIRST)), 60, what)
     listed = scratch.run("warploom", "jobs", *SERVER, "--json", "-").json()["jobs"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The units of deploy/systemd: systemd accepts every setting in them, and the exposure that it computes for them is limited."""
+"""The units of deploy/systemd: systemd accepts every setting in them, and the exposure score that it computes for them is below a limit."""
 
 import re
 import shutil
@@ -7,8 +7,8 @@ import subprocess
 
 from harness import SOURCE, Scratch, expect, skip
 
-# Limits of the exposure that `systemd-analyze security` computes, from 0 (the service may do nothing) to 10. The worker's is higher, since
-# it makes sandboxes and uses GPUs; its unit gives the reasons.
+# Upper limits of the exposure score that `systemd-analyze security` computes, from 0 (the service may do nothing) to 10. The worker's limit
+# is higher, since it makes sandboxes and uses GPUs; its unit gives the reasons.
 EXPOSURE = {"warploomd": 2.0, "warploom-worker": 4.0}
 
 
@@ -21,7 +21,7 @@ def main():
     if shutil.which("systemd-analyze") is None:
         skip("systemd-analyze is missing; it is in the package systemd")
     with Scratch() as scratch:
-        # A root folder for systemd-analyze, with empty files for the programs and units that the units name.
+        # A root folder for systemd-analyze, with empty files for the programs and units to which the units refer.
         root = scratch.root / "root"
         units = root / "etc/systemd/system"
         (root / "usr/bin").mkdir(parents=True)

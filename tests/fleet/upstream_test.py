@@ -14,7 +14,8 @@ from harness import Scratch, digest_of, expect, expect_same, listening, shown, u
 
 
 class Forger:
-    """Listens on a Unix socket and forwards all bytes to and from an upstream; in the answers it replaces a text by another of its length."""
+    """Listens on a Unix socket and forwards all bytes to and from an upstream. In the upstream's answers it replaces a text by another of
+    the same length."""
 
     def __init__(self, scratch, upstream, before, after):
         expect(len(before) == len(after), "a message must keep its length")
@@ -65,7 +66,7 @@ def metric(chain, name, sample):
 
 
 def is_seen(chain):
-    """Metrics and status show whether the upstream can be reached. The laptop stays ready without it."""
+    """Metrics and status show whether the laptop can reach its upstream. The laptop stays ready without the upstream."""
     expect(metric(chain, "laptop", "warploom_upstream_up") == 1, "the upstream is up")
     expect(metric(chain, "site", "warploom_upstream_up") is None, "the site has no upstream")
     expect(metric(chain, "laptop", 'warploom_upstream_requests_total{outcome="found"}') > 0, "something was found")
@@ -83,7 +84,7 @@ def is_seen(chain):
 
 
 def hostile(chain):
-    """A record that was changed on its way is refused with a message. The unchanged record is accepted."""
+    """A record that was changed between upstream and laptop is refused with a message. The unchanged record is accepted."""
     scratch = chain.scratch
     key, digest = next(iter(chain.keys("site").items()))
     signature = re.search(rb"[0-9a-f]{128}", chain.messages("site")[digest.upper()])[0].decode()
@@ -102,7 +103,7 @@ def hostile(chain):
 
 
 def proxy_of_a_laptop(scratch):
-    """A proxy with a configuration file and certificates. tests/fleet/laptop_test.py tests it with command-line options."""
+    """A proxy with a configuration file and certificates. tests/fleet/laptop_test.py tests a proxy with command-line options."""
     scratch.certificates(["coordinator", "localhost", "127.0.0.1"], ["cache", "laptop"], ["client", "alice"])
     scratch.start("warploomd", "--store", "lab.db", "--listen", f"127.0.0.1:0,unix:{scratch.path('lab')}", "--trust-domain", "warploom", *shown("coordinator"), name="lab")
     lab = scratch.logged("lab", r"listening on ([^,]+),", "it listens")

@@ -45,7 +45,7 @@ def main():
             expect(word in text, text)
         print("without a GPU", flush=True)
 
-        # Every missing part is reported with a remedy, and the exit code is 2.
+        # `--check` reports every missing part with a remedy, and its exit code is 2.
         none = check(scratch, *sandbox, "--devices", "cuda:0", code=2)
         expect(not none["ready"] and named(none, "cuda:0")["readiness"] == "missing", none)
         gone = check(scratch, *sandbox, "--work-dir", "/nowhere", code=2)

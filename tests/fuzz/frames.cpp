@@ -1,5 +1,5 @@
-// For any bytes from a runner, in pieces of any size, the reader of frames gives frames or an error, and every payload
-// is a message that packs to the same bytes, or an error. The first byte is the size of a piece, less one.
+// For any bytes from a runner, in pieces of any size, the reader of frames returns frames or an error. Every payload is
+// a message that packs to the same bytes, or gives an error. The first byte is the size of a piece, minus one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

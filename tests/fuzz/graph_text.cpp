@@ -1,4 +1,4 @@
-// For any text, parse() either refuses it or gives a graph that prints and parses back to itself.
+// For any text, parse() either refuses it or returns a graph that prints to a text which parses to the same graph.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

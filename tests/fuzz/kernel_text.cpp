@@ -1,4 +1,5 @@
-// For any text, parse_kernel() either refuses it or gives a kernel that prints and parses back to itself.
+// For any text, parse_kernel() either refuses it or returns a kernel that prints to a text which parses to the same
+// kernel.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

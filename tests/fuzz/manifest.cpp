@@ -1,4 +1,4 @@
-// For any text, the reader of manifests gives a program or a Status.
+// For any text, the reader of manifests returns a program or an error.
 #include "client/program/manifest.h"
 
 #include <cstddef>

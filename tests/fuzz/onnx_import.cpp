@@ -1,4 +1,4 @@
-// For any bytes, the importer gives a verified graph or a Status, and the bytes of weights fit their shapes. Most
+// For any bytes, the importer returns a verified graph, with weights whose bytes fit their shapes, or an error. Most
 // inputs are models with changed fields, so that protobuf parses them; inputs that are no longer models are replaced by
 // cases of the import tests.
 #include <cstddef>

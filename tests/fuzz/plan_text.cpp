@@ -1,5 +1,5 @@
-// For any text as the plan of a reduction of rows and of a matrix product, a space refuses it or parses it to a legal
-// point, whose text parses back to the same point.
+// Any text is read as the plan of a reduction of rows and of a matrix product. The space refuses the text, or parses it
+// to a legal point, whose own text parses to the same point.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

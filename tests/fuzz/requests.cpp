@@ -1,6 +1,6 @@
-// For any bytes, as a message of any type of the protocol: check_fields() refuses it or accepts it. An accepted message
-// is converted to a record or a Status, and is accepted again after a round trip. The first two bytes choose the type.
-// Most inputs are random messages with a few changed fields, so that the parser accepts them.
+// Any bytes are read as a message of any type of the protocol. check_fields() refuses the message or accepts it; an
+// accepted message is converted to a record or an error, and is accepted again after a round trip. The first two bytes
+// choose the type. Most inputs are random messages with a few changed fields, so that the parser accepts them.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <google/protobuf/stubs/logging.h>
@@ -132,7 +132,7 @@ void fill(pb::Message& message, int depth, std::mt19937_64& rng) {
   }
 }
 
-// Changes one field of the message or of one inside it.
+// Changes one field of the message or of a message inside it.
 void change(pb::Message& message, std::mt19937_64& rng) {
   const pb::Descriptor& type = *message.GetDescriptor();
   if (type.field_count() == 0) return;
@@ -151,7 +151,8 @@ void change(pb::Message& message, std::mt19937_64& rng) {
   set_field(message, field, 0, rng);
 }
 
-// Converts an accepted message to its record, if it is of this type. An error must have a message.
+// Converts an accepted message to its record, if it is of this type. If the conversion fails, the error must have a
+// message.
 template <typename Message>
 void decode(const pb::Message& message) {
   if (message.GetDescriptor() != Message::descriptor()) return;
@@ -187,7 +188,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t mos
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
-  pb::SetLogHandler(nullptr);  // protobuf would print every string that is not UTF-8
+  pb::SetLogHandler(nullptr);  // otherwise protobuf prints every string that is not UTF-8
   const std::unique_ptr<pb::Message> message = message_of(data, size);
   const absl::Status checked = wl::check_fields(*message);
   if (!checked.ok()) {

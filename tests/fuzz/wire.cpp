@@ -1,4 +1,4 @@
-// For any bytes, every decoder gives a Status, or a record that has legal names and survives a round trip. The first
+// For any bytes, every decoder returns an error, or a record that has legal names and survives a round trip. The first
 // byte selects the decoder.
 #include "proto/wire.h"
 
@@ -52,7 +52,7 @@ void round_trip(std::string_view bytes, Decode decode) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  google::protobuf::SetLogHandler(nullptr);  // protobuf would print every string that is not UTF-8
+  google::protobuf::SetLogHandler(nullptr);  // otherwise protobuf prints every string that is not UTF-8
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0] % 5) {
     case 0:

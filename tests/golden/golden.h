@@ -1,4 +1,4 @@
-// A golden: a group with the target and the schedule choices for which its plan, kernel and source are recorded.
+// A golden: a group, and the target and schedule choices for which the group's plan, kernel and source are recorded.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace wl::testing {
 struct Golden {
   const char* name;
   const char* target;
-  std::vector<std::pair<const char*, int64_t>> choices;  // by their names in plans; all others are the default ones
+  std::vector<std::pair<const char*, int64_t>> choices;  // choices other than the defaults, by name as in plans
   const char* graph;
-  bool everywhere = false;  // whether GPU targets are recorded with these choices too
-  const char* folder = "";  // folder of its file, set by its table
+  bool everywhere = false;  // whether the GPU targets are also recorded with these choices
+  const char* folder = "";  // folder of the golden's file, set by the golden's table
 };
 
 }  // namespace wl::testing

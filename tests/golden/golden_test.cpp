@@ -1,5 +1,5 @@
-// Representative groups with everything the compiler makes of them: graph, plan, kernel and C++ text, side by side in
-// one file each. UPDATE_GOLDEN=1 rewrites the files; the difference then shows in review.
+// Representative groups with everything that the compiler makes of them: graph, plan, kernel and C++ text, side by side
+// in one file for each group. UPDATE_GOLDEN=1 rewrites the files, whose differences then show in review.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -61,12 +61,13 @@ absl::StatusOr<std::string> render_target(const testing::Golden& golden, const G
   WL_ASSIGN_OR_RETURN(const Source source, emit(kernel, machine));
   return cat(section("plan", space.text(point)), section("kernel", print(kernel)),
              section(cat("source grid=", source.grid, " threads=", source.threads, " scratch=", source.scratch_bytes),
-                     // The entry's name is a hash of the prelude too, which goldens do not show.
+                     // The kernel's entry name contains a hash of the prelude, which goldens do not show, so the name
+                     // is replaced.
                      absl::StrReplaceAll(source.text, {{source.entry, "ENTRY"}})));
 }
 
-// Returns the texts for the golden's own target with its choices, then the default ones for GPUs with waves of 32
-// and 64.
+// Returns the texts for the golden's own target with the golden's choices, then the texts with default choices for GPUs
+// with waves of 32 and 64.
 absl::StatusOr<std::string> render(const testing::Golden& golden) {
   WL_ASSIGN_OR_RETURN(const Graph graph, parse(golden.graph));
   WL_ASSIGN_OR_RETURN(std::string text, render_target(golden, graph, golden.target));
@@ -92,7 +93,7 @@ TEST_P(GoldenTest, IsAsRecorded) {
 INSTANTIATE_TEST_SUITE_P(Groups, GoldenTest, ::testing::ValuesIn(testing::kGoldens),
                          [](const ::testing::TestParamInfo<testing::Golden>& golden) { return golden.param.name; });
 
-// Goldens are reviewed, so each instruction is in the text of at least one.
+// Every instruction is in the text of at least one golden, so that the printing of every instruction is reviewed.
 TEST(Goldens, ShowEveryInstruction) {
   std::string all;
   for (const testing::Golden& golden : testing::kGoldens) all += testing::file_text(path_of(golden));

@@ -53,7 +53,7 @@ absl::StatusOr<Keys> keys_of(const std::string& path) {
   return keys;
 }
 
-// Returns the texts of the groups that only one of the two has.
+// Returns the texts of the groups that only one of the two sets has.
 std::string difference(const Keys& expected, const Keys& found) {
   std::string result;
   for (const auto& [key, group] : expected.groups)

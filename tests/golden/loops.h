@@ -1,4 +1,4 @@
-// The groups of the goldens without a contraction: small enough to read, one for each shape of kernel.
+// The groups of the goldens that have no contraction. They are small enough to read, one for each shape of kernel.
 #pragma once
 
 #include <vector>
@@ -73,7 +73,7 @@ inline const std::vector<Golden> kLoops = {
   %21 = add %19 %20 : f32[32,768]
   output "y" %21
 })"},
-    {"log_sum_exp",  // one walk over rows that the first cache does not hold
+    {"log_sum_exp",  // one walk over rows that are larger than the first cache
      "cpu:avx512",
      {},
      R"(graph {
@@ -167,7 +167,7 @@ inline const std::vector<Golden> kLoops = {
   %1 = reduce_sum %0 axes=[0] : f32[96]
   output "y" %1
 })"},
-    {"shared_softmax",  // a row that all threads and units share
+    {"shared_softmax",  // a row that all threads share
      "cpu:avx512",
      {},
      R"(graph {
@@ -181,7 +181,7 @@ inline const std::vector<Golden> kLoops = {
   %7 = div %4 %6 : f32[1,65536]
   output "y" %7
 })"},
-    {"counted_sum",  // the last block to end combines the partial results of all
+    {"counted_sum",  // the last block to end combines the partial results of all blocks
      "cpu:avx512",
      {{"last_block_combines", 1}},
      R"(graph {

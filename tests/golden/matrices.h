@@ -1,4 +1,4 @@
-// The groups of the goldens with matrix instructions of GPUs.
+// The groups of the goldens that use matrix instructions of GPUs.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace wl::testing {
 
 inline const std::vector<Golden> kMatrixProducts = {
-    {"bf16_matrices",  // both operands along k, tails of rows, columns and K
+    {"bf16_matrices",  // operands contiguous along k; tails of rows, columns, k
      "sim:cuda",
      {{"matrix", 1},
       {"async_copies", 1},
@@ -30,7 +30,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %5 = add %3 %4 : bf16[40,24]
   output "y" %5
 })"},
-    {"convolution_in_runs",  // tiles of four rows of four pixels of two images; the padding is copied as zeros
+    {"convolution_in_runs",  // tiles of four rows of four pixels of two images; padding is copied as zeros
      "sim:cuda",
      {{"matrix", 1},
       {"async_copies", 1},
@@ -51,7 +51,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %4 = contract %3 %1 "bhwcrs,rscf->bhwf" : bf16[2,7,7,32]
   output "y" %4
 })"},
-    {"boxes",  // TMA: a copying wave starts one copy for each operand's tile
+    {"boxes",  // TMA: a copying wave starts one copy for the tile of each operand
      "sim:cuda",
      {{"matrix", 12},
       {"async_copies", 1},
@@ -73,7 +73,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,136]
   output "y" %2
 })"},
-    {"last_round",  // persistent: two blocks take tile after tile, and share the ninth
+    {"last_round",  // persistent: two blocks take tile after tile, and share the ninth tile
      "sim:cuda",
      {{"matrix", 12},
       {"async_copies", 1},
@@ -97,7 +97,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[136,136]
   output "y" %2
 })"},
-    {"copying_waves",  // copying waves run two slots ahead of those that multiply
+    {"copying_waves",  // waves that only copy are two slots ahead of the waves that multiply
      "sim:cuda",
      {{"matrix", 12},
       {"async_copies", 1},
@@ -118,7 +118,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,136]
   output "y" %2
 })"},
-    {"near_matrices",  // factors stay in shared memory: one along k, one in panels across it
+    {"near_matrices",  // factors in shared memory: one contiguous along k, one in panels across k
      "sim:cuda",
      {{"matrix", 12},
       {"async_copies", 1},
@@ -138,7 +138,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,136]
   output "y" %2
 })"},
-    {"tf32_product",  // of f32, multiplied as tf32: one operand along k, one across it, both copied
+    {"tf32_product",  // f32 multiplied as tf32: one operand contiguous along k, one across k, both copied
      "sim:cuda",
      {{"matrix", 26},
       {"async_copies", 1},

@@ -1,4 +1,4 @@
-// The groups of the goldens with a contraction: small enough to read, one for each shape of kernel.
+// The groups of the goldens that have a contraction. They are small enough to read, one for each shape of kernel.
 #pragma once
 
 #include <vector>
@@ -62,7 +62,7 @@ inline const std::vector<Golden> kProducts = {
   %5 = contract %4 %1 "kjhwrs,krsqj->qhw" : i32[32,12,14]
   output "y" %5
 })"},
-    {"bf16_product",  // multiplied by pairs along k
+    {"bf16_product",  // pairs of elements along k are multiplied at a time
      "cpu:avx512_bf16",
      {{"widen", 0}, {"pack_a", 0}},
      R"(graph {
@@ -71,7 +71,7 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,80]
   output "y" %2
 })"},
-    {"bf16_parts",  // pairs in panels are widened to f32
+    {"bf16_parts",  // pairs of elements in panels are widened to f32
      "cpu:avx512_bf16",
      {{"widen", 1}},
      R"(graph {
@@ -80,7 +80,7 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "mkj,pkqj->mpq" : bf16[51,2,32]
   output "y" %2
 })"},
-    {"bf16_tiles",  // rows that do not fill their tiles, words that do not fill a step, and an epilogue
+    {"bf16_tiles",  // rows that are no multiple of a tile, words that do not fill a step, an epilogue
      "cpu:amx",
      {},
      R"(graph {

@@ -77,14 +77,14 @@ def wrapped(value, dtype):
 
 
 def exactly(function, dtype):
-    """Returns the reference of a function of integers: computed with Python's integers, then wrapped to the type."""
+    """Returns the reference of a function of integers, which is computed with Python's integers and then wrapped to the type."""
     def reference(*arrays):
         return np.array([wrapped(function(*(int(v) for v in values)), dtype) for values in zip(*arrays)], dtype)
     return reference
 
 
 def wide(function):
-    """Returns the reference of a function of floats: computed in a wider type, then rounded once."""
+    """Returns the reference of a function of floats, which is computed in a wider type and then rounded once."""
     def reference(*arrays):
         dtype = arrays[0].dtype
         result = function(*(a.astype(np.longdouble if dtype == np.float64 else np.float64) for a in arrays))
@@ -137,7 +137,7 @@ def elu(x, alpha):
 
 
 SELU = (np.float32(1.67326319217681884765625), np.float32(1.05070102214813232421875))
-UNARY = {  # operator of floats -> its reference, and the allowed error in units in the last place
+UNARY = {  # name of an operator of floats -> its reference, and the allowed error in units in the last place
     "Abs": (np.abs, 0), "Neg": (np.negative, 0), "Sign": (np.sign, 0), "Ceil": (np.ceil, 0), "Floor": (np.floor, 0), "Round": (np.rint, 0),
     "Sqrt": (np.sqrt, 1), "Reciprocal": (lambda x: 1 / x, 1), "Exp": (np.exp, 4), "Log": (np.log, 4), "Sin": (np.sin, 4), "Cos": (np.cos, 4),
     "Tan": (np.tan, 16), "Asin": (np.arcsin, 16), "Acos": (np.arccos, 16), "Atan": (np.arctan, 4), "Sinh": (np.sinh, 24), "Cosh": (np.cosh, 24),
@@ -163,7 +163,7 @@ ONE_INTEGER = {"Abs": abs, "Neg": lambda a: -a, "Sign": lambda a: (a > 0) - (a <
 
 # Models.
 class Model:
-    """A model of many nodes that read its inputs. Each node has an output of its own."""
+    """A model of many nodes that read the model's inputs. Each node has an output of its own."""
 
     def __init__(self, name, **arrays):
         self.name, self.arrays, self.nodes, self.made, self.checks = name, arrays, [], [], []
@@ -189,8 +189,8 @@ class Model:
 
 
 def apart(got, expected, ulps, arrays):
-    """Returns "", or a message about elements that differ from the expected ones by more than `ulps` units in the last place, with the
-    elements of the inputs."""
+    """Returns "", or a message about the elements that differ from the expected ones by more than `ulps` units in the last place, with the
+    elements of the inputs at these places."""
     if got.dtype != expected.dtype or got.shape != expected.shape:
         return f"is {got.dtype}{list(got.shape)}, expected {expected.dtype}{list(expected.shape)}"
     if is_float(expected.dtype.type):
@@ -198,7 +198,7 @@ def apart(got, expected, ulps, arrays):
         g, e = got.astype(np.longdouble), expected.astype(np.longdouble)
         step = np.maximum(np.abs(e) * float(info.eps), float(info.smallest_subnormal))
         wrong = ~((g == e) | (np.isnan(g) & np.isnan(e)) | (np.isfinite(e) & (np.abs(g - e) <= max(ulps, 0.5 if ulps else 0) * step)))
-        # If the error may reach the limit of the type, infinity is allowed too.
+        # If the allowed error reaches the limit of the type, infinity is allowed as well.
         wrong &= ~(np.isinf(g) & np.isfinite(e) & (np.abs(e) + ulps * step >= float(info.max)))
     else:
         wrong = got != expected
@@ -254,7 +254,7 @@ def models():
             model.add("Equal", ["x", model.constant(c)], [x == c])
         model.add("Equal", ["x", model.constant(x[::-1].copy())], [x == x[::-1]])
         yield model
-        # Simplifications that are wrong because sums and products wrap, such as x + 1 > x.
+        # Sums and products wrap, so simplifications such as x + 1 > x to true would be wrong.
         model = Model(f"wraps_{name_of(dtype)}", x=x)
         one, two = model.constant(np.array(1, dtype)), model.constant(np.array(2, dtype))
         more, twice = exactly(lambda v: v + 1, dtype)(x), exactly(lambda v: 2 * v, dtype)(x)
@@ -277,7 +277,7 @@ def models():
 
 
 def powers():
-    """Powers of mixed types: the result is rounded once, to the base's type."""
+    """Powers whose base and exponent have different types: the result is rounded once, to the base's type."""
     for base, exponent in ((np.int32, np.float32), (np.int64, np.float64), (np.int32, np.int64), (np.float32, np.int64), (np.float32, np.int32),
                            (np.float64, np.int64), (np.float32, np.float64), (np.float16, np.float32), (np.int64, np.int32)):  # fmt: skip
         x = np.array([0, 1, 2, 3, 4, 7, 9, 13, 16, 25, 100, -1, -2, -3], np.float64).astype(base)
@@ -302,7 +302,7 @@ def powers():
 
 
 def positions():
-    """Positions of extremes, with NaN among the elements, compared with onnx's reference implementation, which follows NumPy."""
+    """Positions of extremes if there is NaN among the elements, compared with onnx's reference implementation, which follows NumPy."""
     from onnx.reference import ReferenceEvaluator
 
     for dtype, n in ((np.float32, 9), (np.float32, 70), (np.float64, 9), (np.float16, 9), (np.int32, 9), (np.int64, 70)):

@@ -40,9 +40,9 @@ FLOOR = 0.985  # smallest share of the cases in scope that must pass
 
 
 def read_output(path):
-    """Reads an array that run_onnx wrote. A .npy file does not distinguish the types of ml_dtypes."""
+    """Reads an array that run_onnx wrote. A .npy file does not distinguish the float types of ml_dtypes, so they are told apart here."""
     data = path.read_bytes()
-    if b"'|f1'" in data[:128]:  # ml_dtypes writes such headers, and NumPy cannot read them
+    if b"'|f1'" in data[:128]:  # ml_dtypes writes headers with '|f1', which NumPy cannot read
         return np.load(io.BytesIO(data.replace(b"'|f1'", b"'|u1'", 1))).view(ml_dtypes.float8_e5m2)
     array = np.load(io.BytesIO(data))
     if array.dtype.kind == "V":
@@ -60,7 +60,7 @@ def difference(got, expected, rtol, atol):
         wrong = got != expected
     else:
         if got.dtype == ml_dtypes.bfloat16:
-            rtol = max(rtol, 2**-6)  # the package uses the same tolerance
+            rtol = max(rtol, 2**-6)  # the backend tests of the package use this tolerance as well
         got, expected = got.astype(np.float64), expected.astype(np.float64)
         with np.errstate(all="ignore"):
             wrong = ~((np.abs(got - expected) <= atol + rtol * np.abs(expected)) | (got == expected)
@@ -87,7 +87,8 @@ def compare(case, folder):
 
 
 def within_bounds(case, variant, folder):
-    """Returns whether the results of both are within the oracle's bounds. `variant`: number of the set of inputs that were constants."""
+    """Returns whether both the package's results and Warploom's are within the oracle's bounds. `variant`: number of the set of inputs that
+    were constants."""
     arrays = onnx_coverage.given_arrays(case)
     known = [[], *cases.constant_sets(case, arrays)][variant]
     model = cases.with_constants(cases.fixed_shapes(case.model, arrays), arrays, known)

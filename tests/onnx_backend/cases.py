@@ -14,11 +14,11 @@ import onnx.backend.test
 from onnx import numpy_helper
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
-# Graphs in which every input is only a size or a shape, so that nothing would remain to be computed.
+# Graphs whose every input is a size or a shape. If these became constants, nothing would remain to be computed.
 SHAPES_ONLY = re.compile(r"test_(range|constantofshape|hannwindow|hammingwindow|blackmanwindow|melweightmatrix)")
 # Cases whose kernels take minutes to compile, such as concats of ever more tensors.
 SLOW = {"test_densenet121"}
-FEW = 64  # elements; an input with more of them is not a shape, an axis or a scale
+FEW = 64  # largest number of elements of an input that may be a shape, an axis or a scale
 
 
 @dataclasses.dataclass
@@ -30,7 +30,7 @@ class Case:
     outputs: list
     rtol: float
     atol: float
-    excluded: str = ""  # why the case is excluded; empty if it is not
+    excluded: str = ""  # the reason why the case is excluded; empty if it is included
 
 
 def array_of(value):
@@ -47,13 +47,13 @@ def read_proto(path, type_proto):
 
 
 def sets_of(case, model):
-    """Returns pairs of inputs and expected outputs."""
+    """Yields pairs of inputs and expected outputs of a case."""
     if case.data_sets is not None:
         yield from case.data_sets
         return
     known = {w.name for w in model.graph.initializer}
     inputs = [i for i in model.graph.input if i.name not in known]
-    if case.url is not None:  # the package has one output of each real model, for the input that is computed here
+    if case.url is not None:  # for a real model, the package has one output, which belongs to the input that is computed here
         value = inputs[0].type.tensor_type.shape
         shape = [d.dim_value if d.HasField("dim_value") else 1 for d in value.dim]
         count = int(np.prod(shape))
@@ -73,14 +73,15 @@ def share():
 
 
 def drawn(every):
-    """Returns that share of the cases, drawn with the seed WARPLOOM_TEST_SEED."""
+    """Returns a sample of the cases, of the share that is tried, drawn with the seed WARPLOOM_TEST_SEED."""
     seed = os.environ.get("WARPLOOM_TEST_SEED", "1")
     place = lambda case: int.from_bytes(hashlib.sha256(f"{seed} {case.name}".encode()).digest()[:4], "big") / 2**32
     return [case for case in every if place(case) < share()]
 
 
 def least(floor):
-    """Returns the share of the drawn cases that must pass if `floor` of all must. It is smaller, since a draw may have more failing ones."""
+    """Returns the share of the drawn cases that must pass if the share `floor` of all cases must pass. It is smaller, since a sample may
+    have more failing cases."""
     return floor if share() == 1 else floor - 0.02
 
 
@@ -89,7 +90,7 @@ def light_model(case):
 
 
 def load():
-    """Returns every case, one per data set."""
+    """Returns every case. A test of the package with several data sets becomes one case for each."""
     from onnx.backend.test import loader
 
     with warnings.catch_warnings():
@@ -107,8 +108,8 @@ def load():
 
 
 def rounding_of_transforms(model, results):
-    """Returns the absolute error that is allowed for results of a fast Fourier transform, with which the package computed some results: half
-    a unit in the last place of the largest element. For elements that should be 0, the package's tolerance is smaller than that."""
+    """Returns the absolute error that is allowed for results which the package computed by a fast Fourier transform: half a unit in the
+    last place of the largest element. For elements that should be 0, the package's own tolerance is smaller than this error."""
     if not any(node.op_type in ("DFT", "STFT") for node in model.graph.node):
         return 0
     return max(float(np.finfo(each.dtype).eps) / 2 * float(np.abs(each).max(initial=0)) for each in results)
@@ -193,8 +194,8 @@ def with_constants(model, arrays, names):
 
 
 def constant_sets(case, arrays):
-    """Returns sets of inputs that may have to be known when the model is compiled, smallest first: ONNX passes
-    shapes, axes and counts as data."""
+    """Returns the sets of inputs that may have to be known when the model is compiled, because ONNX passes shapes, axes and counts as
+    inputs; smallest set first."""
     order = list(arrays)
     few = [n for n in order if arrays[n].ndim <= 1 and arrays[n].size <= FEW]
     integers = [n for n in few if n != order[0] and arrays[n].dtype.kind in "iub"]
@@ -209,7 +210,8 @@ def constant_sets(case, arrays):
 
 
 def as_stored(array):
-    """Returns integers of four bits in the form that Warploom reads: two in a byte, with half the last extent, or flattened if that is odd."""
+    """Returns integers of four bits in the form that Warploom reads: two in a byte, which halves the last extent, or flattened if the last
+    extent is odd."""
     if array.dtype not in (ml_dtypes.int4, ml_dtypes.uint4):
         return array
     bits = array.astype(np.int8).reshape(-1).view(np.uint8) & 15

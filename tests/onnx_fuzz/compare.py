@@ -1,4 +1,4 @@
-"""Compares results with those of the peers."""
+"""Compares results with those of the peers, onnx's reference implementation and onnxruntime."""
 
 import pathlib
 import re
@@ -8,9 +8,10 @@ import numpy as np
 
 import values
 
-# Allowed error of a peer in one operation, in units in the last place: peers use functions of the C library, or faster ones.
+# Allowed error of a peer in one operation, in units in the last place. It is this large because peers use functions of the C library, or
+# faster ones.
 ULPS = 16
-# Operators whose results are sums of large terms or of terms of both signs, so that peers' results have rounding errors of these terms.
+# Operators whose results are sums of large terms or of terms of both signs, so that peers' results have the rounding errors of these terms.
 MIXING = "DFT|STFT|(Batch|Group|Instance|Layer|MeanVariance)Normalization|(Blackman|Hann|Hamming)Window"
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8e4m3fn": ml_dtypes.float8_e4m3fn,
           "f8e5m2": ml_dtypes.float8_e5m2, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8, "u64": np.uint64,
@@ -29,22 +30,22 @@ def from_oracle(folder, described):
 
 
 class Typed:
-    """Values of a type, stored as doubles."""
+    """Values of a type, stored as doubles, and the type."""
 
     def __init__(self, doubles, dtype):
         self.doubles, self.dtype, self.shape = doubles, dtype, doubles.shape
 
 
 class Difference:
-    """How a result is wrong: a message, and the mask of wrong elements if its shape is as expected."""
+    """How a result is wrong: a message, and, if the result has the expected shape, the mask of wrong elements."""
 
     def __init__(self, message, places=None):
         self.message, self.places = message, places
 
 
 def difference(got, bound, want, mixes, rounding=None):
-    """Returns None if a result is as expected, or a Difference. `mixes`: elements are sums over the tensor, so the allowed error is relative
-    to the largest element. `rounding`: the type whose roundings the expected values have, if not that of the result."""
+    """Returns None if a result is as expected, else a Difference. `mixes`: elements are sums over the tensor, so the allowed error is
+    relative to the largest element. `rounding`: the type to which the expected values were rounded, if it is not the type of the result."""
     if got.shape != want.shape:
         return Difference(f"has shape {list(got.shape)}, expected {list(want.shape)}")
     mine = got.doubles if isinstance(got, Typed) else got
@@ -54,7 +55,7 @@ def difference(got, bound, want, mixes, rounding=None):
                 wrong = np.abs(mine - want.astype(np.float64)) > np.abs(mine) * 2.0**-52
             else:
                 wrong = mine.astype(want.dtype) != want
-            if bound is not None:  # within the bound are integers that a rounding or a comparison before may also give
+            if bound is not None:  # Integers within the bound are right: an earlier rounding or comparison may give them.
                 wrong &= ~(np.abs(mine - want.astype(np.float64)) <= bound)
         else:
             mine, theirs = mine.astype(np.float64), want.astype(np.float64)
@@ -76,8 +77,8 @@ def difference(got, bound, want, mixes, rounding=None):
 
 
 def parts_off(mine, theirs):
-    """Returns the text "off by" for the patterns of rules: the largest relative difference of floats, or the largest difference of integers;
-    "" if a number is not finite."""
+    """Returns the difference that a message names after "off by", for the patterns of rules: the largest relative difference of floats, or
+    the largest difference of integers; "" if a number is not finite."""
     exact = not values.is_float(theirs.dtype)
     mine, theirs = (np.asarray(a, dtype=np.float64) for a in (mine, theirs))
     if not (np.isfinite(mine).all() and np.isfinite(theirs).all()):
@@ -89,13 +90,14 @@ def parts_off(mine, theirs):
 
 
 def as_typed(want, dtype, known):
-    """Returns the expected values in the type of the result if that is the one that the standard infers (`known`), since peers return some
-    integers and floats in other types."""
+    """Returns the expected values converted to the type of the result, if this is the type that the standard infers (`known`): peers return
+    some integers and floats in other types."""
     return want.astype(dtype) if known == dtype and bool not in (want.dtype, dtype) else want
 
 
 def differences(outputs, expected, op, types, rounding=None):
-    """Returns for each output its Difference from one peer's output, or None; or a text if the outputs cannot be compared."""
+    """Returns for each output its Difference from one peer's output, or None if there is none. Returns a text if the outputs cannot be
+    compared."""
     if len(outputs) != len(expected):
         return f"{len(outputs)} outputs, expected {len(expected)}"
     found = []
@@ -130,8 +132,9 @@ def both(found, others):
 
 
 def against(found, outputs, op, types, exact):
-    """Returns "" if the outputs agree with one peer, or with a further way to compute them in all elements that differ from a peer; otherwise
-    the differences. `types`: types of the outputs by the standard. `exact`: yields (name, outputs, rounding) of each further way."""
+    """Returns "" if the outputs agree with one peer, or if a further way of computing agrees in all elements that differ from a peer;
+    otherwise the differences. `types`: types of the outputs by the standard. `exact`: yields (name, outputs, rounding) of each further
+    way."""
     by_peer = {peer: differences(outputs, expected, op, types) for peer, expected in found.items()}
     messages = {peer: text_of(said) for peer, said in by_peer.items()}
     if not all(messages.values()):
@@ -149,7 +152,7 @@ def against(found, outputs, op, types, exact):
 
 
 class Rule:
-    """A line of rules.txt. `of_oracle`: it excuses results of the oracle, and not those of kernels for the same case."""
+    """A line of rules.txt. `of_oracle`: the line excuses results of the oracle, but not results of kernels for the same case."""
 
     def __init__(self, line, of_oracle):
         self.operators, self.patterns, self.reason = (part.strip() for part in line.split(" | ", 2))
@@ -170,5 +173,5 @@ def read_rules(path):
 
 
 def rule_of(rules, op, message, node, kernel=False):
-    """Returns the first rule that excuses a result of the oracle, or of kernels if `kernel`; None if there is none."""
+    """Returns the first rule that excuses a result of the oracle or, if `kernel`, of kernels; None if no rule does."""
     return next((rule for rule in rules if not (kernel and rule.of_oracle) and rule.fits(op, message, node)), None)

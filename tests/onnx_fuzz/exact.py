@@ -1,5 +1,5 @@
 """Further ways to compute a model of one node, for results that differ from both peers: formulas of the standard in doubles, the reference
-with all floats widened to doubles, and onnxruntime in f32 for types that it does not have."""
+implementation with all floats widened to doubles, and onnxruntime in f32 for types that it does not support."""
 
 import io
 
@@ -28,14 +28,15 @@ def retyped(model, arrays, types, to):
 
 
 def answers(stored, arrays, dtypes):
-    """Yields (name, outputs, type whose roundings they have or None) for each way. `dtypes`: types of the outputs."""
+    """Yields (name, outputs, rounding) for each way, where `rounding` is the type to which the outputs were rounded, or None. `dtypes`:
+    types of the outputs."""
     model = onnx.load(io.BytesIO(stored))
     operator = model.graph.node[0].op_type
     with np.errstate(all="ignore"):
         if operator in FORMULAS:
             try:
                 made = FORMULAS[operator](Node(model, arrays), dtypes)
-            except (ValueError, IndexError, TypeError, OverflowError):  # the formula is not for such a node
+            except (ValueError, IndexError, TypeError, OverflowError):  # the formula cannot compute such a node
                 made = None
             for one in made if isinstance(made, list) else [made]:
                 if one is not None:

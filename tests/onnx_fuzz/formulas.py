@@ -1,4 +1,4 @@
-"""Formulas of the standard in doubles and integers, for operators that the peers do not compute correctly."""
+"""Formulas of the standard in doubles and integers, for operators that the peers compute wrongly."""
 
 import math
 
@@ -14,7 +14,7 @@ erf, erfc = (np.vectorize(f, otypes=[np.float64]) for f in (math.erf, math.erfc)
 
 
 class Node:
-    """A node's inputs by position, None if one is left out, and its attributes."""
+    """A node, with its inputs by position (None for one that is left out) and its attributes."""
 
     def __init__(self, model, arrays):
         node = model.graph.node[0]
@@ -24,7 +24,7 @@ class Node:
         self.opset = max(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
 
     def input(self, number):
-        """Returns an input, with floats as doubles, or None if it is left out."""
+        """Returns an input, with floats converted to doubles; None if the input is left out."""
         array = self.inputs[number] if number < len(self.inputs) else None
         return array.astype(WIDER) if array is not None and values.is_float(array.dtype) else array
 
@@ -33,7 +33,7 @@ class Node:
 
 
 def saturated(numbers, dtype):
-    """Converts doubles to a type; for integers, values outside of the type become its limits, and NaN becomes 0."""
+    """Converts doubles to a type. For integers, values outside of the type become the nearest limit, and NaN becomes 0."""
     if values.is_float(dtype):
         return numbers.astype(dtype)
     facts = ml_dtypes.iinfo(dtype)
@@ -97,8 +97,8 @@ def quick_gelu(node, dtypes):
 
 
 def local_response(node, dtypes):
-    """LRN as in the standard: a window of channels from floor((size - 1) / 2) before to ceil((size - 1) / 2) after each. Sums of squares may
-    overflow as those of f32 do."""
+    """LRN as in the standard: the window has floor((size - 1) / 2) channels before and ceil((size - 1) / 2) channels after each channel.
+    Sums of squares may overflow as they do in f32."""
     x, size = node.input(0), node.get("size", 1)
     sums = np.zeros_like(x)
     for channel in range(x.shape[1]):
@@ -109,7 +109,8 @@ def local_response(node, dtypes):
 
 
 def group_normalization(node, dtypes):
-    """Computed from differences from the mean; the peers' sums of squares overflow earlier. Up to opset 20 scale and bias are per group."""
+    """GroupNormalization by differences from the mean; the peers' sums of squares overflow earlier. Up to opset 20 scale and bias are per
+    group."""
     x, scale, bias = (node.input(i) for i in range(3))
     groups = x.reshape(x.shape[0], node.get("num_groups", 1), -1)
     centred = groups - groups.mean(-1, keepdims=True)
@@ -125,7 +126,7 @@ def lp_normalization(node, dtypes):
 
 
 def hardmax(node, dtypes):
-    """1 at the first NaN, or if there is none at the first largest element."""
+    """Returns 1 at the first NaN or, if there is none, at the first largest element; 0 elsewhere."""
     x = node.input(0)
     axis = node.get("axis", 1 if node.opset < 13 else -1)
     shape = x.shape
@@ -140,7 +141,7 @@ def hardmax(node, dtypes):
 
 
 def gemm(node, dtypes):
-    """Gemm of integers: products wrap; with alpha or beta that are no integers, the sum is truncated."""
+    """Gemm of integers: products wrap. If alpha or beta is no integer, the sum is truncated."""
     a, b, c = (node.inputs[i] if i < len(node.inputs) else None for i in range(3))
     if values.is_float(a.dtype):
         return None
@@ -153,7 +154,7 @@ def gemm(node, dtypes):
 
 
 def axes_of(node):
-    """Returns the axes of a reduction: () if nothing is reduced, None for all axes."""
+    """Returns the axes of a reduction: () if nothing is reduced, None if all axes are."""
     axes = node.inputs[1] if len(node.inputs) > 1 else node.get("axes", None)
     if axes is None or len(axes) == 0:
         return () if node.get("noop_with_empty_axes", 0) else None
@@ -183,13 +184,13 @@ def of_integers(combine):
 
 
 def log_sum(x, how, dtype):
-    """Returns both allowed results: of a sum that wraps, and of a sum in doubles."""
+    """Returns both allowed results of ReduceLogSum of integers: by a sum that wraps, and by a sum in doubles."""
     sums = x.sum(**how, dtype=dtype), x.astype(WIDER).sum(**how)
     return [saturated(np.log(s.astype(WIDER)), dtype) for s in sums]
 
 
 def mean(x, how, dtype):
-    """The sum wraps, and the quotient is truncated."""
+    """ReduceMean of integers: the sum wraps, and the quotient is truncated."""
     sums = x.sum(**how, dtype=dtype)
     count = max(1, x.size // max(1, sums.size))
     return np.where(sums < 0, -(-sums // count), sums // count).astype(dtype) if dtype.kind == "i" else sums // dtype.type(count)
@@ -201,8 +202,9 @@ def shrink(node, dtypes):
 
 
 def resize(node, dtypes):
-    """The reference's interpolation with doubles; in the mode `nearest`, it interpolates offsets, and elements are gathered by them."""
-    old = node.opset < 11  # coordinates are as in Upsample
+    """The reference implementation's interpolation, in doubles. In the mode `nearest`, offsets are interpolated, and elements are gathered
+    by the offsets."""
+    old = node.opset < 11  # coordinates are computed as in the operator Upsample
     x, scales, sizes = node.inputs[0], *(node.inputs[i] if i < len(node.inputs) else None for i in ((1, 9) if old else (2, 3)))
     scales = np.array(node.get("scales", scales))
     if "axes" in node.attributes or node.get("coordinate_transformation_mode", b"") == b"tf_crop_and_resize":
@@ -266,7 +268,7 @@ def grid_sample(node, dtypes):
 
 
 def byte_product(node, dtypes):
-    """MatMulIntegerToFloat with one scale and zero point for each whole operand."""
+    """MatMulIntegerToFloat if each operand has one scale and one zero point."""
     a, b, by_a, by_b, zero_a, zero_b, bias = (node.input(i) for i in range(7))
     if any(v is not None and v.size > 1 for v in (by_a, by_b, zero_a, zero_b)):
         return None
@@ -285,7 +287,7 @@ def dequantized(node, dtypes):
 
 
 class Windows:
-    """The windows of a pool as in the standard, with auto_pad, ceil_mode and dilations."""
+    """The windows of a pooling operator as in the standard, with auto_pad, ceil_mode and dilations."""
 
     def __init__(self, node, x=None):
         x = node.input(0) if x is None else x
@@ -312,7 +314,7 @@ class Windows:
             self.out.append(out)
 
     def __iter__(self):
-        """Yields (index of the result, elements of the window, number of its positions in the image or its padding)."""
+        """Yields (index of the result, elements of the window, number of the window's positions in the image or its padding)."""
         for place in np.ndindex(*self.out):
             picks, padded = [], 1
             for d, p in enumerate(place):
@@ -330,7 +332,7 @@ class Windows:
 
 
 def average_pool(node, dtypes):
-    """NaN propagates."""
+    """AveragePool, in which NaN propagates."""
     with_padding = node.get("count_include_pad", 0)
     return Windows(node).reduced(lambda window, padded: window.sum(-1) / (padded if with_padding else window.shape[-1]))
 
@@ -341,7 +343,8 @@ def lp_pool(node, dtypes):
 
 
 def max_pool(node, dtypes):
-    """NaN is ignored unless it is the first element of a window. The index is the offset of the first largest element in the whole tensor."""
+    """MaxPool with indices, which ignores NaN unless it is the first element of a window. The index is the offset of the first largest
+    element in the whole tensor."""
     windows = Windows(node)
     made = [np.full((*windows.x.shape[:2], *windows.out), -np.inf), np.zeros((*windows.x.shape[:2], *windows.out), np.int64)]
     if node.get("storage_order", 0) and len(dtypes) > 1:
@@ -358,7 +361,7 @@ def max_pool(node, dtypes):
 
 
 def one_hot(node, dtypes):
-    """Indices that are floats are truncated."""
+    """OneHot; indices that are floats are truncated."""
     index, depth, (off, on) = node.input(0), int(node.inputs[1].ravel()[0]), node.input(2)
     axis = node.get("axis", -1)
     at = np.expand_dims(np.trunc(index), axis if axis >= 0 else index.ndim + 1 + axis)

@@ -46,8 +46,8 @@ import peers  # noqa: E402
 import values  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", HERE / "../../build/release/bin"))
-CHUNK = 100      # cases that one process makes and evaluates
-SECONDS = 120    # limit for a chunk
+CHUNK = 100      # number of cases that one process makes and evaluates
+SECONDS = 120    # time limit for such a chunk of cases
 
 
 def templates(folder):
@@ -56,7 +56,7 @@ def templates(folder):
 
 
 def made(number, seed, paths, base):
-    """Makes case `number`: returns the name of its folder, and what is known of it; None if no peer computes it."""
+    """Makes case `number`. Returns the name of the case's folder and what is known about the case; None if no peer computes it."""
     rng = np.random.default_rng([seed, number])
     path = paths[rng.integers(len(paths))]
     drawn = mutate.draw_case(rng, mutate.template(path))
@@ -68,7 +68,7 @@ def made(number, seed, paths, base):
         return None
     node = model.graph.node[0]
     name = f"{seed}_{number}_{node.op_type}"
-    # Shapes, axes and counts are inputs in ONNX, and must be constants for the importer.
+    # Shapes, axes and counts are inputs in ONNX, but must be constants for the importer.
     case = cases.Case(name, "node", model, list(arrays.values()), [], 0, 0)
     few = cases.constant_sets(case, arrays)
     shutil.rmtree(base / name, ignore_errors=True)
@@ -80,8 +80,8 @@ def made(number, seed, paths, base):
 
 @dataclasses.dataclass
 class Known:
-    """Facts of a case: its operator, the peers' outputs, its node as text, the outputs' types by the standard (compare.py), and further ways
-    to compute them (exact.py)."""
+    """What is known about a case: its operator, the peers' outputs, its node as text, the outputs' types by the standard (compare.py), and
+    further ways to compute the outputs (exact.py)."""
 
     op: str
     found: dict
@@ -94,7 +94,8 @@ class Known:
 
 
 def types_of(model):
-    """Returns the types of the outputs by the standard, None if unknown: the type of an input with the same type parameter, or the inferred one."""
+    """Returns the types of the outputs by the standard: the type of an input with the same type parameter, or else the inferred type; None
+    if a type is unknown."""
     node, schema = model.graph.node[0], mutate.schema_of(model)
     if schema is None:
         return []
@@ -110,7 +111,7 @@ def types_of(model):
 
 
 def described(model, arrays):
-    """Returns the node as text for messages, with the kinds of special values in its inputs, for rules.txt."""
+    """Returns the node as text for messages. The text names the kinds of special values in the inputs, which rules.txt matches."""
     node = model.graph.node[0]
     attributes = ", ".join(f"{a.name}={onnx.helper.get_attribute_value(a)}" for a in node.attribute)
     inputs = ", ".join(f"{n}: {a.dtype}{list(a.shape)}" for n, a in arrays.items())
@@ -148,7 +149,7 @@ def evaluated(folders):
 
 
 def by_oracle(done, base):
-    """Returns a dict: case -> message: "" if it is right, "refused: ..." if the importer refuses it."""
+    """Returns a dict: case -> message. The message is "" if the result is right, and "refused: ..." if the importer refuses the case."""
     messages, level, left = {}, 0, list(done)
     while left:
         folders = {case[0]: base / case[0] / f"given{level}" for case in left}
@@ -173,8 +174,8 @@ def by_oracle(done, base):
 
 
 def work(chunk, seed, paths, base, keeps, log, results):
-    """Runs in a process of its own: makes and evaluates cases. log.value is the case that is being made, -1 afterwards. `keeps`: the folders of
-    the cases are needed later."""
+    """Makes and evaluates cases; is run in a process of its own. log.value is the number of the case that is being made, -1 afterwards.
+    `keeps`: the folders of the cases are kept."""
     try:
         done = []
         for number in chunk:
@@ -192,7 +193,7 @@ def work(chunk, seed, paths, base, keeps, log, results):
 
 
 def run_chunk(chunk, seed, paths, base, keeps):
-    """Runs a chunk in a process of its own. If a case crashes a peer, the chunk is run again without that case."""
+    """Runs a chunk of cases in a process of its own. If a case crashes a peer, the chunk is run again without this case."""
     while chunk:
         log, (mine, theirs) = multiprocessing.Value("q", -1), multiprocessing.Pipe(duplex=False)
         child = multiprocessing.Process(target=work, args=(chunk, seed, paths, base, keeps, log, theirs))
@@ -200,7 +201,7 @@ def run_chunk(chunk, seed, paths, base, keeps):
         theirs.close()
         answer = None
         with contextlib.suppress(EOFError):
-            # Other children may have inherited the writing end of the pipe, so the end of this child is polled too.
+            # The end of the child process is polled as well as its pipe, since other children may have inherited the pipe's writing end.
             end = time.monotonic() + SECONDS
             while time.monotonic() < end and not mine.poll(0.1) and child.is_alive():
                 pass
@@ -217,7 +218,7 @@ def run_chunk(chunk, seed, paths, base, keeps):
 
 
 def kernels(chosen, base, options):
-    """Runs cases through compiled kernels, and returns their messages."""
+    """Runs cases through compiled kernels, and returns a message for each."""
     (base / "cases.txt").write_text("".join(name + "\n" for name in chosen))
     run = argparse.Namespace(cover="greedy", jobs=options.jobs, objects=None)
     messages = {}
@@ -234,7 +235,7 @@ def kernels(chosen, base, options):
 
 
 def is_of_oracle(rules, message, known):
-    """Returns whether a result differs by a rule of the oracle, so that kernels have to compute the case."""
+    """Returns whether a rule excuses a difference of the oracle; then kernels have to compute the case."""
     rule = compare.rule_of(rules, known.op, message, known.text) if message and not message.startswith("refused: ") else None
     return rule is not None and rule.of_oracle
 

@@ -1,5 +1,5 @@
-"""Models of one node for the fuzzer: a template of an operator (tests/unit/import/cases.cpp has one or more for each row of the import
-table) with another opset, element type, extents, attributes and values. If the model becomes invalid, the peers refuse it."""
+"""Makes models of one node for the fuzzer: a template of an operator (tests/unit/import/cases.cpp has at least one for each row of the
+import table) with another opset, element type, extents, attributes and values. If the model becomes invalid, the peers refuse it."""
 
 import dataclasses
 import json
@@ -13,13 +13,14 @@ import values
 
 EXTENTS = (0, 1, 2, 3, 5, 7, 13, 31, 63, 64, 65)
 MOST_ELEMENTS = 20000
-# Inputs that are sizes, positions or axes: their values stay in the template's ranges.
+# Inputs that are sizes, positions or axes. Their values stay in the template's ranges.
 PLACES = {"indices", "shape", "axes", "axis", "starts", "ends", "steps", "repeats", "split", "pads", "output_shape", "depth", "K", "k", "roi",
           "rois", "scales", "sizes", "sequence_lens", "batch_indices", "max_output_boxes_per_class", "iou_threshold", "score_threshold",
           "dft_length", "frame_step", "frame_length", "size", "cond", "target", "position_ids", "write_indices", "num_mel_bins", "limit",
           "start", "delta", "past_sequence_length", "seqlens_k", "total_sequence_length", "I", "condition_length", "nonpad_kv_seqlen",
           "input_ids", "segment_ids", "scale", "zero_point", "x_scale", "y_scale", "x_zero_point", "y_zero_point"}
-# Inputs that get only ordinary values, such as scales: with infinities in intermediate values, results would depend on the order of operations.
+# Inputs that get only ordinary values, such as scales. With infinities among intermediate values, results would depend on the order of
+# operations.
 TAME = {"scale", "x_scale", "y_scale", "a_scale", "b_scale", "w_scale", "w_scales", "scales", "roi", "rois", "iou_threshold", "score_threshold"}
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(bfloat16)": ml_dtypes.bfloat16,
          "tensor(int8)": np.int8, "tensor(int16)": np.int16, "tensor(int32)": np.int32, "tensor(int64)": np.int64, "tensor(uint8)": np.uint8,
@@ -36,7 +37,7 @@ TEXTS = {("ScatterElements", "reduction"): SCATTERS, ("ScatterND", "reduction"):
          ("Resize", "nearest_mode"): ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"],
          ("Resize", "coordinate_transformation_mode"): ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"],
          ("Resize", "keep_aspect_ratio_policy"): ["stretch", "not_larger", "not_smaller"]}
-# Attributes that are 0 or 1.
+# Attributes that must be 0 or 1.
 FLAGS = {"keepdims", "noop_with_empty_axes", "exclusive", "reverse", "fmod", "select_last_index", "largest", "sorted", "unidirectional",
          "linear_before_reset", "input_forget", "layout", "upper", "ceil_mode", "count_include_pad", "detect_negative", "detect_positive", "training_mode",
          "transA", "transB", "onesided", "inverse", "align_corners", "antialias", "exclude_outside", "saturate", "is_causal", "interleaved",
@@ -47,8 +48,8 @@ NEWEST = min(onnx.defs.onnx_opset_version(), 26)
 @dataclasses.dataclass
 class Template:
     model: onnx.ModelProto
-    ranges: dict  # name of an input: [low, high] of its integers
-    stats: dict   # name of an input: [mean, deviation] of its floats
+    ranges: dict  # name of an input -> [low, high] of its integers
+    stats: dict   # name of an input -> [mean, deviation] of its floats
 
     @property
     def node(self):
@@ -70,7 +71,7 @@ def schema_of(model):
 
 
 def formal(schema, number):
-    """Returns the formal parameter of a node's input by its position; None if there is no schema."""
+    """Returns the formal parameter of the schema for a node's input at a position; None if there is no schema."""
     return None if schema is None or not schema.inputs else schema.inputs[min(number, len(schema.inputs) - 1)]
 
 
@@ -91,7 +92,7 @@ def change_opset(rng, model):
 
 
 def change_type(rng, model):
-    """Changes the type of all inputs of one type parameter."""
+    """Changes the type of all inputs that have the same type parameter."""
     schema = schema_of(model)
     if schema is None:
         return
@@ -114,7 +115,7 @@ def change_type(rng, model):
 
 
 def change_extents(rng, model):
-    """Replaces an extent by the same new one in all inputs, so that operands still fit."""
+    """Replaces an extent by a random one in all inputs, so that operands still fit each other."""
     fixed = {d for w in model.graph.initializer for d in w.dims}
     shapes = [v.type.tensor_type.shape for v in model.graph.input]
     old = sorted({d.dim_value for s in shapes for d in s.dim if d.dim_value > 1} - fixed)
@@ -127,7 +128,7 @@ def change_extents(rng, model):
 
 
 def texts_of(operator):
-    """Returns the values of attributes of text, by operator and name. auto_pad has the same values in all operators."""
+    """Returns the values that attributes of text may have, by operator and name. auto_pad has the same values in all operators."""
     return TEXTS | {(operator, "auto_pad"): ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]}
 
 
@@ -158,7 +159,7 @@ def change_attribute(rng, model):
 
 
 def draw_inputs(rng, base, model):
-    """Returns random values for the inputs that are no initializers."""
+    """Returns random values for the inputs that are not initializers."""
     schema, node = schema_of(model), model.graph.node[0]
     arrays = {}
     for value in model.graph.input:
@@ -168,7 +169,7 @@ def draw_inputs(rng, base, model):
         name = parameter.name if parameter is not None else ""
         low, high = base.ranges.get(value.name, [-10, 10])
         mean, stddev = base.stats.get(value.name, [0.0, 1.0])
-        # In recurrent operators, results with huge values would depend on the order of sums.
+        # In recurrent operators, results for huge values would depend on the order of sums, so values are small.
         place = parameter is None or name in PLACES or name in TAME or node.op_type in ("RNN", "GRU", "LSTM")
         array = values.draw(rng, dtype, shape, low, high, mean, stddev, tame=place)
         if name in ("B", "b") and node.op_type in ("Div", "Mod") and np.dtype(dtype).kind in "iu":
@@ -178,7 +179,7 @@ def draw_inputs(rng, base, model):
 
 
 def draw_case(rng, base):
-    """Returns a model and its inputs, or None if it would be large."""
+    """Returns a changed model and its inputs, or None if the model would be large."""
     model = onnx.ModelProto()
     model.CopyFrom(base.model)
     del model.metadata_props[:]

@@ -1,4 +1,4 @@
-"""Results of a model by the peers: the reference implementation of the onnx package, and onnxruntime."""
+"""Computes a model's results by the peers: the reference implementation of the onnx package, and onnxruntime."""
 
 import warnings
 
@@ -26,12 +26,12 @@ def by_onnxruntime(model, arrays):
 
 
 PEERS = {"onnx": by_reference, "onnxruntime": by_onnxruntime}
-# Types that arrays for onnxruntime cannot have.
+# Types for which arrays cannot be passed to onnxruntime.
 NOT_OF_NUMPY = {np.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4, ml_dtypes.uint4)}
 
 
 def answers(model, arrays):
-    """Returns the outputs of each peer that computes the model, and the reasons why others do not."""
+    """Returns the outputs of each peer that computes the model, and the reasons why other peers do not."""
     found, refused = {}, {}
     for name, run in PEERS.items():
         if name == "onnxruntime" and any(a.dtype in NOT_OF_NUMPY for a in arrays.values()):

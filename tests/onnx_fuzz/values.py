@@ -1,5 +1,5 @@
-"""Values with which arithmetic often goes wrong: zeros of both signs, ones, the types' limits, neighbours of powers of two, infinities, NaN and
-denormals."""
+"""Makes values with which arithmetic often goes wrong: zeros of both signs, ones, the types' limits, neighbours of powers of two,
+infinities, NaN and denormals."""
 
 import ml_dtypes
 import numpy as np
@@ -42,7 +42,7 @@ def kinds(array):
     if np.isinf(size).any():
         found.add("infinities")
     finite = size[np.isfinite(size)]
-    if (finite > float(facts.max) ** 0.25).any():  # their sums of squares and fourth powers may overflow
+    if (finite > float(facts.max) ** 0.25).any():  # sums of squares and of fourth powers of such values may overflow
         found.add("large numbers")
     if ((finite > 0) & (finite < float(facts.tiny) ** 0.25)).any():
         found.add("small numbers")
@@ -50,7 +50,7 @@ def kinds(array):
 
 
 def draw(rng, dtype, shape, low=-10, high=10, mean=0.0, stddev=1.0, tame=False):
-    """Returns a random array of a type. `tame`: only ordinary values: integers in [low, high), floats around their mean."""
+    """Returns a random array of a type. `tame`: only ordinary values, that is integers in [low, high) or floats around their mean."""
     dtype, count = np.dtype(dtype), int(np.prod(shape))
     kind = "usual" if tame else rng.choice(["usual", "special", "mixed", "small", "wide"])
     if dtype == bool:

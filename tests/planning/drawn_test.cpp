@@ -1,5 +1,5 @@
-// The drawing and explanation of a job's result show what it launches: compose() makes one graph of the kernels'
-// graphs, and each kernel is a group of that graph again.
+// The drawing and explanation of a job's result show the kernels that it launches: compose() makes one graph of the
+// kernels' graphs, and each kernel is a group of this graph again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -41,9 +41,9 @@ class Network {
   T pick(std::initializer_list<T> values) {
     return values.begin()[below(static_cast<int64_t>(values.size()))];
   }
-  Shape shape(NodeId x) const { return b_.node(x).shape; }  // a copy: nodes move when others are added
+  Shape shape(NodeId x) const { return b_.node(x).shape; }  // returns a copy, because nodes move when others are added
   NodeId parameter(Shape of) { return b_.input("p" + std::to_string(parameters_++), dtype_, std::move(of)); }
-  // Broadcasts a vector along `axis` of x to the shape of x.
+  // Broadcasts a vector, which lies along `axis` of x, to the shape of x.
   NodeId along(NodeId vector, NodeId x, int64_t axis) { return b_.broadcast(vector, shape(x), {axis}); }
   NodeId channelwise(Op op, NodeId x, int64_t axis) {
     return b_.elementwise(op, {x, along(parameter({shape(x)[axis]}), x, axis)});
@@ -75,7 +75,8 @@ class Network {
     return channelwise(Op::add, channelwise(Op::mul, x, 1), 1);
   }
 
-  // Layer normalisation over `axes`, sometimes without the mean or the bias; scale and bias are along `axis`.
+  // Normalises x over `axes` as layers do, sometimes without the mean or the bias. Scale and bias are vectors along
+  // `axis`.
   NodeId norm(NodeId x, const std::vector<int64_t>& axes, int64_t axis) {
     double count = 1;
     for (int64_t a : axes) count *= static_cast<double>(shape(x)[a]);
@@ -258,7 +259,7 @@ class Network {
     return x;
   }
 
-  // A gate as in recurrent cells: the sigmoid of one half of the features times tanh of the other half.
+  // A gate as in recurrent cells: the sigmoid of one half of the features, times tanh of the other half.
   NodeId gate(NodeId x) {
     const int64_t rows = shape(x)[0], width = shape(x)[1];
     const NodeId both = linear(x, 2 * width);
@@ -271,7 +272,7 @@ class Network {
   Builder b_;
   DType dtype_ = DType::f32;
   int parameters_ = 0;
-  std::vector<NodeId> further_;  // outputs beside the last value
+  std::vector<NodeId> further_;  // outputs of the network besides its last value
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Planning ends within a number of steps: the plan of a network, and for each of its groups the space, a first kernel
-// and the next proposals. A million steps take about a second; steps and not seconds are counted, so that no test
-// depends on how busy the machine is. bench/planning/planning.cpp measures the seconds.
+// Planning ends within a number of steps. Planning means the plan of a network, and for each of its groups the space, a
+// first kernel and the next proposals. A million steps take about a second. Steps and not seconds are counted, so that
+// no test depends on how busy the machine is. bench/planning/planning.cpp measures the seconds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace {
 
 constexpr uint64_t kMostSteps = 20'000'000;
 constexpr int64_t kNetworks = 400, kMostNetworks = 2000;
-constexpr uint64_t kParts = 32;      // tests that share the networks; with all targets each takes minutes
-constexpr size_t kModelTargets = 1;  // targets of each exported model in `make test`
+constexpr uint64_t kParts = 32;      // number of tests that share the networks; with all targets each takes minutes
+constexpr size_t kModelTargets = 1;  // number of targets for each exported model in `make test`
 
 Device device_of(const Target& target, int threads) {
   Device device;
@@ -39,7 +39,7 @@ std::vector<const Target*> all_targets() {
   return out;
 }
 
-// Returns all targets if the scale is 1 or more, else one CPU and one GPU, which depend on `turn`.
+// Returns all targets if the test's scale is 1 or more, else one CPU and one GPU, which depend on `turn`.
 std::vector<const Target*> some_targets(uint64_t turn) {
   const std::vector<const Target*> all = all_targets();
   if (testing::test_scale() >= 1) return all;
@@ -49,7 +49,7 @@ std::vector<const Target*> some_targets(uint64_t turn) {
 }
 
 // Expects that the graph is planned in at most `most` steps, and that every group has a first kernel. A group may be
-// refused as unimplemented if it can be split.
+// refused as unimplemented if it can be split into parts.
 void expect_planned(const std::string& graph, const Device& device, const std::string& cover, uint64_t most) {
   TuneOptions options;
   options.cover = cover;
@@ -60,7 +60,7 @@ void expect_planned(const std::string& graph, const Device& device, const std::s
   for (const PlannedGroup& group : plan->groups) {
     const auto opened = warploom_compiler().open(group.graph, plan->machine);
     if (!opened.ok()) {
-      // The parts of a fused group take its place; a part must have a kernel.
+      // A fused group may be refused, since its parts take its place; a part must have a kernel.
       EXPECT_EQ(group.part_count, 0) << device.target << ": " << opened.status() << "\n" << group.text;
       EXPECT_TRUE(absl::IsUnimplemented(opened.status())) << opened.status();
       continue;
@@ -79,7 +79,7 @@ void expect_planned(const std::string& graph, const Device& device, const std::s
 
 class Planning : public ::testing::TestWithParam<uint64_t> {
  protected:
-  // The seeds of this part of `all` networks, from the first to before the last.
+  // Returns the range of seeds for this part of `all` networks: the first seed, and the one after the last.
   static std::pair<uint64_t, uint64_t> seeds(int64_t all) {
     const uint64_t first = testing::test_seed(1), count = static_cast<uint64_t>(all), part = GetParam();
     return {first + count * part / kParts, first + count * (part + 1) / kParts};
@@ -142,7 +142,7 @@ void expect_models_planned(const std::string& folder) {
   }
 }
 
-// A network whose stitched groups have, on some machines, no legal schedule among the first choices.
+// A network with stitched groups that on some machines have no legal schedule among the first choices.
 TEST(PlanningOf, APlainNetworkOfConvolutionsEnds) {
   const std::string graph = testing::file_text(WARPLOOM_SOURCE_DIR "/tests/planning/cnn_batch8.graph");
   for (const char* target : {"cpu:amx", "cpu:avx2", "cuda:sm_90a"})

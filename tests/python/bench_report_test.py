@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The report of benchmarks (bench/report/everything.py): from results of every suite it has each row once, marks the best contender and
-computes the ratios; files that are no results are refused."""
+"""The report of benchmarks (bench/report/everything.py): from the results of every suite it has each row once, marks the best contender and
+computes the ratios. Files that are no results are refused."""
 
 import json
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bundles as nodes of onnxruntime's graphs: their results, several sizes, concurrent threads, and wrong use. Run by pytest."""
+"""Bundles as nodes of onnxruntime's graphs: their results, several sizes, concurrent threads, and wrong use. Pytest runs this file."""
 
 import os
 import sys
@@ -37,7 +37,7 @@ def weight():
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory, weight):
-    """A model of relu(x w), and of the column of the largest element in each row of x w."""
+    """A model of relu(x w), and of the index of the largest element in each row of x w."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["product"]),
         helper.make_node("Relu", ["product"], ["y"]),
@@ -76,7 +76,7 @@ def test_a_session_computes_what_the_model_says(session, weight, rows):
 
 
 def of_others(bundle, file, **given):
-    """Returns a model with the bundle between two nodes of onnxruntime."""
+    """Returns a model in which the bundle is a node between two nodes of onnxruntime."""
     nodes = [
         helper.make_node("Neg", ["x"], ["negative"]),
         warploom.onnxruntime.node(bundle, ["negative"], ["y", "largest"], weights=file),

@@ -29,7 +29,7 @@ def letters():
 
 
 def router():
-    """A model that chooses the two best of 23 experts for each token, and gathers rows of a table by numbers that the input gives them."""
+    """A model that chooses the two best of 23 experts for each token, and gathers rows of a table by indices that are an input."""
     nodes = [
         helper.make_node("Softmax", ["x"], ["p"], axis=-1),
         helper.make_node("TopK", ["p", "k"], ["best", "which"], axis=-1),
@@ -41,26 +41,26 @@ def router():
 
 
 def pairs():
-    """A model that reads elements of a matrix by row and column, and updates elements so."""
+    """A model that reads elements of a matrix by pairs of row and column, and updates elements by such pairs."""
     nodes = [helper.make_node("GatherND", ["x", "i"], ["y"]), helper.make_node("ScatterND", ["x", "i", "u"], ["z"])]
     inputs = [("x", T.FLOAT, [4, 3]), ("i", T.INT64, [2, 2]), ("u", T.FLOAT, [2])]
     return onnx_model(nodes, inputs, [("y", T.FLOAT, [2]), ("z", T.FLOAT, [4, 3])])
 
 
 def single():
-    """A model that gathers from a table of one row, in which only one index, and its negative form, is valid."""
+    """A model that gathers from a table of one row, for which only one index and its negative form are valid."""
     nodes = [helper.make_node("Gather", ["table", "i"], ["y"])]
     return onnx_model(nodes, [("table", T.FLOAT, [1, 4]), ("i", T.INT64, [3])], [("y", T.FLOAT, [3, 4])])
 
 
 def unpooled():
-    """A model that puts maxima of two planes back to their places (MaxUnpool)."""
+    """A model that puts the maxima of two planes back to their places (MaxUnpool)."""
     nodes = [helper.make_node("MaxUnpool", ["x", "i"], ["y"], kernel_shape=[2], strides=[2])]
     return onnx_model(nodes, [("x", T.FLOAT, [1, 2, 2]), ("i", T.INT64, [1, 2, 2])], [("y", T.FLOAT, [1, 2, 4])])
 
 
 def cache():
-    """A model that writes new rows into a cache of 5 rows, from an index on that the input gives for each batch."""
+    """A model that writes new rows into a cache of 5 rows, from an index on that an input gives for each batch."""
     nodes = [helper.make_node("TensorScatter", ["cache", "rows", "i"], ["y"])]
     inputs = [("cache", T.FLOAT, [2, 5, 3]), ("rows", T.FLOAT, [2, 2, 3]), ("i", T.INT64, [2])]
     model = onnx_model(nodes, inputs, [("y", T.FLOAT, [2, 5, 3])])
@@ -71,7 +71,7 @@ def cache():
 def tuned(scratch, name, model, made_up=True):
     onnx.save(model, scratch.path(f"{name}.onnx"))
     scratch.run("warploom", "tune", scratch.path(f"{name}.onnx"), "--trials", 2, "--out", scratch.path(name))
-    if made_up:  # generated indices are valid
+    if made_up:  # generated indices are valid for the model
         scratch.run("warploom", "run", scratch.path(name), "--check")
     return scratch.path(name)
 
@@ -117,18 +117,18 @@ def main():
         places, after = np.array([[3, -1], [-4, 1]]), x.copy()
         after[places[:, 0], places[:, 1]] = updates
         check(scratch, bundle, {"x": x, "i": places, "u": updates}, {"y": x[places[:, 0], places[:, 1]], "z": after})
-        # The column is outside, although the offset in the flattened matrix is inside.
+        # The index of the column is outside, although the resulting offset in the flattened matrix is inside.
         refused(scratch, bundle, {"x": x, "i": np.array([[0, 3], [1, 1]]), "u": updates}, "index 3 is outside an axis of 3 elements")
 
         bundle = tuned(scratch, "single", single())
         check(scratch, bundle, {"table": table[:1], "i": np.array([0, -1, 0])}, {"y": table[[0, 0, 0]]})
         refused(scratch, bundle, {"table": table[:1], "i": np.array([0, 0, 1])}, "index 1 is outside an axis of 1 elements")
 
-        bundle = tuned(scratch, "unpooled", unpooled(), made_up=False)  # no single range is valid for both planes
+        bundle = tuned(scratch, "unpooled", unpooled(), made_up=False)  # the two planes have different ranges of valid indices
         x, y = rng.normal(size=(1, 2, 2)).astype(np.float32), np.zeros((1, 2, 4), np.float32)
         y[0, [0, 0, 1, 1], [1, 2, 0, 3]] = x.ravel()
         check(scratch, bundle, {"x": x, "i": np.array([[[1, 2], [4, 7]]])}, {"y": y})
-        for place in (-1, 4, 8):  # before both planes, in the other plane, after both
+        for place in (-1, 4, 8):  # an index before both planes, in the other plane, after both
             refused(scratch, bundle, {"x": x, "i": np.array([[[1, place], [4, 7]]])}, "outside an axis of 4 elements")
 
         bundle = tuned(scratch, "kept", cache())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Models and inputs that once gave wrong results, with right ones (data/faults of the shared folder): each model is tuned, run on its
-inputs and compared. A model without results has an index outside of a table, for which the run ends with an error that names it."""
+"""Models and inputs that once gave wrong results, with the right results (data/faults of the shared folder): each model is tuned, run on
+its inputs and compared. A model without results has an index outside of a table; its run must end with an error that names the index."""
 
 import pathlib
 
@@ -12,7 +12,7 @@ except ImportError as error:
     skip(error)
 
 FAULTS = SOURCE.parent / "shared/data/faults"
-# Three convolutions with norms, whose planning once did not end. It is only planned, since a search takes minutes.
+# Three convolutions with norms. Planning this model once did not end. The model is only planned here, since a search takes minutes.
 PLANNED = "cnn_batch8.graph"
 
 

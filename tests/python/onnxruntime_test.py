@@ -19,8 +19,8 @@ except ImportError as missing:
     print(f"skipped: {missing}; `tools/setup.sh python` makes the environment")
     sys.exit(77)
 
-# Factor on the bound for correctly rounded evaluations. onnxruntime's kernels have larger errors: they use polynomials,
-# reassociated sums, and f32 where Warploom uses f64.
+# Factor on the bound for correctly rounded evaluations. onnxruntime's errors are larger, since its kernels use polynomials, reassociated
+# sums, and f32 where Warploom uses f64.
 FACTOR = 2.0
 
 DTYPES = {
@@ -32,7 +32,7 @@ DTYPES = {
 def run_peer(report):
     options = ort.SessionOptions()
     options.log_severity_level = 4
-    # With few rewrites, onnxruntime computes the graph as the file has it.
+    # Only few rewrites are allowed, so that onnxruntime computes the graph as it is in the file.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     session = ort.InferenceSession(report["file"], options, providers=["CPUExecutionProvider"])
     given = {i["name"]: i for i in report["inputs"]}
@@ -44,7 +44,7 @@ def run_peer(report):
 
 
 def compare(output, got):
-    """Returns (worst error / bound, worst relative error, message or None)."""
+    """Returns (worst error divided by the bound, worst relative error, message or None)."""
     if list(got.shape) != output["shape"] or got.dtype != DTYPES[output["dtype"]]:
         return 0, 0, f"{output['name']} is {got.dtype}{list(got.shape)}, expected {output['dtype']}{output['shape']}"
     exact, bound = np.array(output["values"], dtype=np.float64), np.array(output["bounds"], dtype=np.float64)

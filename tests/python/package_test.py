@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Python package as users call it: tune, load and call with NumPy's arrays, several threads, and wrong use. Run by pytest."""
+"""The Python package as users call it: tune, load and call with NumPy's arrays, several threads, and wrong use. Pytest runs this file."""
 
 import os
 import subprocess
@@ -74,7 +74,7 @@ def test_takes_any_memory(model, weights):
     x = np.random.default_rng(3).standard_normal((3, K), np.float32)
     wide = np.zeros((3, 2 * K), np.float32)
     wide[:, ::2] = x
-    odd = np.frombuffer(b"1234" + x.tobytes(), np.float32, offset=4).reshape(3, K)  # read-only, at no multiple of 64
+    odd = np.frombuffer(b"1234" + x.tobytes(), np.float32, offset=4).reshape(3, K)  # read-only, at an address that is no multiple of 64
     for given in wide[:, ::2], odd, np.asfortranarray(x):
         np.testing.assert_allclose(model(given)[0], expected(x, weights)[0], rtol=1e-5, atol=1e-5)
 
@@ -92,7 +92,7 @@ def test_uses_aligned_memory_in_place(folder, model):
     executor.bind_input(0, None)
     assert executor.input(0).ctypes.data == own.ctypes.data
     del executor, core
-    assert own.sum() == own.sum()  # the view keeps its executor
+    assert own.sum() == own.sum()  # the array keeps the executor whose memory it views
 
 
 def test_calls_at_the_same_time_use_an_executor_each(model, weights):
@@ -195,7 +195,7 @@ def test_client_of_a_coordinator(folder, onnx_file, weights):
         np.testing.assert_array_equal(stored(x)[0], model(x)[0])
         key = model.report["groups"][0]["key"]
         assert client.record(key)["key"] == key and key in [record["key"] for record in client.records()]
-        jobs = client.jobs()  # newest first; the oldest is that of the first get(), before the store had the kernels
+        jobs = client.jobs()  # newest job first; the oldest is the first get()'s, when the store lacked the kernels
         assert [job["state"] for job in jobs] == ["succeeded", "succeeded", "not_cached"]
         served = warploom.Client(address, cache=scratch.path("cache"))
         for source in "coordinator", "process":
@@ -239,7 +239,7 @@ def test_an_interrupt_keeps_the_best(folder):
 
 
 def test_what_a_thread_holds_at_the_end_is_freed(folder):
-    """Objects that a daemon thread holds are freed without messages: the thread lives longer than the library's module."""
+    """A daemon thread lives longer than the library's module. Objects that it holds are freed without messages."""
     code = f"""
 import threading, time
 import numpy, warploom
@@ -256,7 +256,7 @@ model(numpy.ones(model.inputs()[0].shape, "f4"))
 
 
 def test_installed_it_needs_no_build_tree(folder, model, monkeypatch):
-    """The files of a wheel (the module, the library and the programs) work in another folder without the build tree."""
+    """The files of a wheel (the module, the library and the programs) work in another folder, without the build tree."""
     place = folder / "site"
     install = ["cmake", "--install", BIN.parent, "--component", "python", "--prefix", place]
     subprocess.run(install, check=True, capture_output=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """torch.compile(.., backend="warploom") keeps the contracts on which AOTAutograd and users rely: results, strides, dtypes and aliases are
-eager's, however weights are written; and one warning names the operators that are left to eager, with the reason."""
+those of eager mode, whatever the form of the weights; and one warning names the operators that are left to eager mode, with the reason."""
 
 import logging
 import math
@@ -10,7 +10,7 @@ from harness import BIN, expect, torch_test
 
 
 def attention(torch, run):
-    """Rows without a key are 0, so padding does not spread NaN to other tokens."""
+    """Attention rows without a key are 0, so padding does not spread NaN to other tokens."""
     attend = torch.nn.functional.scaled_dot_product_attention
     q, none = torch.randn(2, 2, 5, 16), torch.tensor([[True] * 5] * 3 + [[False] * 5] * 2)
     yield run(lambda q, m: attend(q, q, q, attn_mask=m))(q, none)
@@ -58,7 +58,8 @@ def inference_mode(torch, run):
 
 
 def strides(torch, run):
-    """Strides of results for inputs that are channels last, transposed, sliced or expanded, and of results that are views of others."""
+    """The strides of results are eager's, for inputs that are channels last, transposed, sliced or expanded, and for results that are views
+    of others."""
     x = torch.randn(2, 3, 4, 5)
     layer = torch.nn.Conv2d(3, 8, 3, padding=1).eval().to(memory_format=torch.channels_last)
     y = run(layer)(x.to(memory_format=torch.channels_last))
@@ -80,7 +81,7 @@ def strides(torch, run):
 
 
 def aliases(torch, run):
-    """Functions that write into inputs, inputs that share memory, and results that are inputs."""
+    """Functions that write into their inputs, inputs that share memory, and results that are inputs work as in eager mode."""
 
     def mutate(a, b):
         a.mul_(2)
@@ -112,7 +113,7 @@ def promotion(torch, run):
 
 
 def sizes(torch, run):
-    """Functions that make tensors from sizes which vary between calls."""
+    """Functions that make tensors of sizes which vary between calls."""
     made = run(lambda x: x + torch.arange(x.shape[0])[:, None] * torch.ones(x.shape[1]).cumsum(0))
     for rows in (3, 4, 5, 4):
         yield made(torch.zeros(rows, 2))
@@ -122,7 +123,7 @@ def sizes(torch, run):
 
 
 def random_numbers(torch, run):
-    """Random numbers are those of eager, and the state of the generator is then as in eager."""
+    """Random numbers are eager's, and so is the state of the generator afterwards."""
     torch.manual_seed(3)
     dropout = torch.nn.Dropout(0.5)
     yield run(lambda x: (dropout(x) + 1, torch.rand_like(x) * 2, torch.randn(3).exp(), torch.bernoulli(x.sigmoid())))(torch.ones(4, 5))
@@ -130,7 +131,7 @@ def random_numbers(torch, run):
 
 
 def functions(torch, run):
-    """Functions of large, infinite and NaN arguments, and the indices of extremes if elements are NaN."""
+    """Functions have eager's results for large, infinite and NaN arguments, and so do indices of extremes if elements are NaN."""
     t, inf, nan = torch.tensor, math.inf, math.nan
     x = t([88.9, -89.2, inf, -inf, nan, 0.0, 1e-30, -3e38, 3e38, 2.0])
     yield run(lambda x, y: (x.cosh(), x.sinh(), x.asinh(), x.acosh(), x.atanh(), torch.hypot(x, y), torch.atan2(x, y), torch.atan2(y, y)))(x, x.flip(0))
@@ -141,7 +142,7 @@ def functions(torch, run):
 
 
 def arithmetic(torch, run):
-    """Quotients, signs, interpolation, powers and variances at arguments where simple formulas give other results than eager."""
+    """Quotients, signs, interpolation, powers and variances have eager's results at arguments where simple formulas would give others."""
     t, inf, nan = torch.tensor, math.inf, math.nan
     a, b = t([nan, inf, -inf, 1, -1, 5, 0.9, -7]), t([1, -inf, 2, inf, inf, 0, 0.3, 2])
     yield run(lambda a, b: (a.sign(), torch.lerp(a, b, 0.5), torch.lerp(a, b, 0.25), a // b, a // 0.3, torch.div(a, b, rounding_mode="trunc"), a % b))(a, b)
@@ -154,12 +155,12 @@ def arithmetic(torch, run):
     x = torch.randn(4, 4)
     with torch.autocast("cpu", torch.bfloat16):
         yield run(lambda x: ((x @ x).float() * 0, (x @ x).relu().argmax(0) * 0, (x @ x).softmax(0).sum(0).round()))(x)
-    small = torch.tensor([0, 7, 200], dtype=torch.uint8)  # bounds of clamp outside of the type saturate
+    small = torch.tensor([0, 7, 200], dtype=torch.uint8)  # bounds of clamp that are outside of the type saturate
     yield run(lambda t: (t.clamp(min=-1), t.clamp(max=300), torch.clamp(t, -5, 300), torch.nn.functional.hardtanh(t, -1, 300)))(small)
 
 
 def encoder_layers(torch, run):
-    """Operators that compute a whole layer of an encoder, with masks of each kind."""
+    """Operators that compute a whole encoder layer, with masks of each kind."""
     nn, x = torch.nn, torch.randn(2, 5, 16)
     padding, causal = torch.arange(5) > torch.tensor([[4], [2]]), torch.ones(5, 5, dtype=torch.bool).triu(1)
     layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval()
@@ -204,7 +205,8 @@ class Said(logging.Handler):
 
 
 def check_warnings(torch):
-    """One warning names the operators that are left to eager, with the reason. It is not repeated, and appears also if all are left to eager."""
+    """One warning names the operators that are left to eager mode, with the reason. It is not repeated, and appears even if all operators
+    are left to eager mode."""
     said = Said()
     logging.getLogger("warploom").addHandler(said)
     x = torch.randn(4, 4)
@@ -219,7 +221,7 @@ def check_warnings(torch):
 
 
 def check_errors(torch):
-    """Errors that eager raises are raised."""
+    """Errors that eager mode raises are raised as well."""
     wrong = ((lambda a: a // (a - a), "ZeroDivisionError"), (lambda a: a % 0, "ZeroDivisionError"), (lambda a: a**-1, "negative integer powers"))
     for function, message in wrong:
         try:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""torch.compile(.., backend="warploom") gives eager's results also where PyTorch's decompositions of operators differ from eager: with
-infinities and NaN in a few elements, and in strides of results."""
+"""torch.compile(.., backend="warploom") gives eager's results even where PyTorch's decompositions of operators differ from eager: with
+infinities and NaN in a few elements, and in the strides of results."""
 
 import sys
 

@@ -14,11 +14,11 @@ import warnings
 
 from harness import BIN, WHOLE, Scratch, expect, torch_child, torch_python
 
-FEW, MANY = 6, 60  # runs with moved values: for every case, and further ones before a case counts as wrong
+FEW, MANY = 6, 60  # numbers of runs with moved values: for every case, and additionally before a case counts as wrong
 
 
 class Expected:
-    """Eager's results of a case, and the ranges of results when values are moved by roundings."""
+    """Eager's results of a case, and the ranges that the results have when values are moved by roundings."""
 
     def __init__(self, torch, program, given, seed):
         self._torch, self._program, self._given = torch, program, given
@@ -39,7 +39,7 @@ class Expected:
         moved = torch.where(at == 0, torch.copysign(torch.zeros((), dtype=torch.float64), by), moved).to(value.dtype)
         if value.dtype is not torch.bfloat16:
             return moved
-        bits = moved.view(torch.int16)  # a conversion to bf16 gives all NaN the same sign, so it is set here
+        bits = moved.view(torch.int16)  # A conversion to bf16 loses the signs of NaN, so they are set here.
         return torch.where(value.isnan(), torch.where(signs, bits | -32768, bits & 32767), bits).view(torch.bfloat16)
 
     def look(self, runs):
@@ -61,8 +61,9 @@ class Expected:
                 self._alike[i] &= same
 
     def nearer(self, i, got):
-        """Returns which elements agree with a run in f64, or are in the range of such runs with values moved by units of the narrowest type.
-        This allows results that overflow elsewhere because of another order of sums, or not at all because of wider intermediate values."""
+        """Returns which elements agree with a run in f64, or are in the range of such runs with values moved by units of the narrowest
+        type. This allows results that overflow at other places because sums have another order, or do not overflow because intermediate
+        values are wider."""
         torch, usual = self._torch, self._torch.get_default_dtype()
         floats = [x.dtype for x in self._given if x.dtype.is_floating_point]
         narrowest = max(floats, key=lambda dtype: torch.finfo(dtype).eps, default=torch.float32)
@@ -96,8 +97,8 @@ class Expected:
 
 
 def tame(torch, x, products, integers):
-    """Returns a tensor with finite numbers limited to 8 in magnitude; with `products`, all numbers to 1, since products of several elements
-    may overflow or underflow on the way. integers: those are limited too, since floats may be computed from them."""
+    """Returns a tensor in which finite numbers are limited to 8 in magnitude; with `products`, all numbers to 1, since products of several
+    elements may overflow or underflow on the way. `integers`: integers are limited as well, since floats may be computed from them."""
     if not x.dtype.is_floating_point:
         return x.clamp(max=1 if products else 8).clamp(min=-1 if x.dtype.is_signed else 0) if integers and x.dtype is not torch.bool else x
     return x.nan_to_num(0, 1, -1).clamp(-1, 1) if products else torch.where(x.isfinite(), x.clamp(-8, 8), x)
@@ -109,11 +110,11 @@ def layout(tensor):
 
 
 def faults(torch, compiled, program, given, seed):
-    """Returns a message about a wrong result, or None. In another order, sums may overflow elsewhere, so a program with sums is wrong only
-    if it is wrong without large numbers too."""
+    """Returns a message about a wrong result, or None. Sums in another order may overflow at other places, so a program with sums is wrong
+    only if it is also wrong without large numbers."""
     try:
         expected = Expected(torch, program, given, seed)
-    except (RuntimeError, ValueError):  # such as a division of integers by zero, or a negative variance
+    except (RuntimeError, ValueError):  # eager may raise, for example on an integer division by zero or a negative variance
         return None
     try:
         got = compiled(*given)

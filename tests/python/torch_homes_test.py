@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What torch.compile keeps and starts: options that are wrong are raised, damaged and unusable caches heal, what a passing fault has left
-to eager is tried again, the program ends with its process, and eight processes at once all have kernels. Needs PyTorch, as torch_test.py."""
+"""What torch.compile caches and starts: wrong options raise an error; damaged and unusable caches heal; what was left to eager mode because
+of a passing fault is tried again; started programs end with their process; and eight processes at once all get kernels. Needs PyTorch, like
+torch_test.py."""
 
 import contextlib
 import os
@@ -14,7 +15,7 @@ import time
 from harness import BIN, SCALE, SOURCE, Scratch, expect, torch_python, until
 
 
-# --- what children do
+# --- the functions that child processes run
 
 
 def model(torch, width=8):
@@ -23,7 +24,7 @@ def model(torch, width=8):
 
 
 def check(width="8", trials="1", wanted="1"):
-    """Compiles a model; its results are eager's, and as many of its parts are kernels."""
+    """Compiles a model. Its results are eager's, and `wanted` of its parts are kernels."""
     import torch
     import warploom.torch
 
@@ -37,7 +38,7 @@ def check(width="8", trials="1", wanted="1"):
 
 
 def turns():
-    """Who waits for another process goes on when that one has made a bundle, not because a damaged one is still there."""
+    """A process that waits for another one continues when the other has made a bundle, not because a damaged bundle is still there."""
     import fcntl
 
     from warploom.torch import _cache as cache
@@ -94,7 +95,7 @@ def options():
 
 
 def keys():
-    """A bundle is of one CPU."""
+    """A bundle is for one CPU, which is part of its key."""
     from warploom import _core
     from warploom.torch import _cache
 
@@ -107,7 +108,7 @@ def keys():
 
 
 def passing(flag):
-    """A fault that passes while the process lives: the program cannot be reached until a file is gone."""
+    """A fault that passes while the process lives: the program is unavailable until a file is removed."""
     import torch
     import warploom.torch
 
@@ -131,14 +132,14 @@ def passing(flag):
 
 
 def start(scratch, *words, log="child", **environment):
-    """Starts this file as a child that does what the words say."""
+    """Starts this file as a child process that runs the function named by the first word, with the other words as arguments."""
     given = scratch.environment | {"WARPLOOM_BIN_DIR": str(BIN), "PYTHONPATH": f"{BIN.parent / 'python'}:{SOURCE}/tests/e2e"} | environment
     out = open(scratch.root / f"{log}.log", "wb")
     return subprocess.Popen([torch_python(), __file__, "--child", *map(str, words)], env=given, stdout=out, stderr=subprocess.STDOUT)
 
 
 def done(scratch, *words, log="child", **environment):
-    """Runs it to its end, and returns what it said."""
+    """Runs such a child to its end, and returns its output."""
     return ended(scratch, start(scratch, *words, log=log, **environment), log)
 
 
@@ -149,7 +150,7 @@ def ended(scratch, child, log="child"):
 
 
 def processes():
-    """Those that live, by id: the parent, and the time of its start."""
+    """Returns the living processes: id -> (parent, start time)."""
     found = {}
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -160,7 +161,7 @@ def processes():
 
 
 def below(pid):
-    """A process and all below it, as pairs of an id and the time of its start."""
+    """Returns a process and all its descendants, as pairs of an id and a start time."""
     now, found = processes(), {pid}
     while more := {child for child, (parent, _) in now.items() if parent in found} - found:
         found |= more
@@ -172,7 +173,8 @@ def gone(some):
 
 
 def check_ends(scratch):
-    """However a process that tunes ends, the program and what that has started end with it, and the next one has kernels."""
+    """However a process that tunes ends, the program that it started and the program's children end as well, and the next process gets
+    kernels."""
     for how in signal.SIGKILL, signal.SIGTERM, signal.SIGINT:
         child = start(scratch, "check", 64, 100_000, log=how.name)
         until(lambda: len(below(child.pid)) > 3, 120, "the program and its runner")
@@ -188,7 +190,7 @@ def check_ends(scratch):
 
 
 def check_moments(scratch):
-    """A process that is ended at any moment of its first call leaves nothing: no process, no bundle, no file in TMPDIR."""
+    """A process that is ended at a random moment of its first call leaves no process, no bundle and no file in TMPDIR."""
     temporary = scratch.root / "tmp"
     temporary.mkdir()
     draws = random.Random(int(os.environ.get("WARPLOOM_TEST_SEED", "7")))
@@ -236,7 +238,7 @@ def check_damage(scratch):
 
 
 def check_unusable(scratch):
-    """A cache that cannot be written, and one from which nothing can be loaded."""
+    """A cache that cannot be written, and a cache from which nothing can be loaded."""
     blocked = scratch.root / "no-folder"
     blocked.write_text("")
     said = done(scratch, "check", XDG_CACHE_HOME=str(blocked))
@@ -259,7 +261,7 @@ def check_passing(scratch):
 
 
 def check_ranks(scratch):
-    """Eight processes of one job, first with nothing in the cache, then with all of it; two of them are killed meanwhile."""
+    """Eight processes of one job, first with an empty cache, then with a full one. Two of them are killed meanwhile."""
     for turn in "cold", "warm":
         ranks = [start(scratch, "check", 32 if rank % 2 else 16, log=f"{turn}{rank}", OMP_NUM_THREADS="1") for rank in range(8)]
         for rank in (0, 3):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""torch.compile(.., backend="warploom"): an index outside of its axis, which eager refuses too, raises IndexError and reads no other memory."""
+"""With torch.compile(.., backend="warploom"), an index outside of its axis, which eager mode refuses too, raises IndexError and reads no
+other memory."""
 
 import sys
 

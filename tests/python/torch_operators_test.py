@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/torch-operators.md is up to date with tools/torch_operators.py. Needs PyTorch and the package expecttest."""
+"""docs/torch-operators.md is what tools/torch_operators.py writes. Needs PyTorch and the package expecttest."""
 
 from harness import torch_tool
 

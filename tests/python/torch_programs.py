@@ -11,7 +11,7 @@ FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 TYPES = (torch.float32,) * 8 + FLOATS + INTEGERS + (torch.int64, torch.int32, torch.bool)
 EXTENTS = (1, 1, 2, 3, 5, 7, 13, 63, 64, 65)
-MOST = 1 << 14  # most elements of a value
+MOST = 1 << 14  # largest number of elements of a value
 
 REAL = (
     "abs neg exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan tanh sigmoid erf erfc atan asin acos sinh cosh asinh acosh atanh "
@@ -78,7 +78,7 @@ def laid_out(x, how):
     if how == "transposed" and x.dim() > 1:
         return x.mT.contiguous().mT
     if how == "sliced" and x.dim() > 0:
-        wider = torch.stack([x, x.flip(0)], dim=-1).flatten(-2)  # every second element is one of x
+        wider = torch.stack([x, x.flip(0)], dim=-1).flatten(-2)  # every second element of the longer tensor is one of x
         return torch.cat([wider[:1], wider])[1:][..., ::2]
     if how == "permuted" and x.dim() > 2:
         return x.movedim(0, -1).contiguous().movedim(-1, 0)
@@ -256,8 +256,8 @@ def _exact_where_nan(name, value, x, y):
 
 
 def _attention_by_rule(value, x):
-    """Returns attention as docs/numerics.md defines it: NaN for rows with a score of NaN or infinity, for which eager returns 0; and 0 for rows
-    without a key, for which eager multiplies values that are not finite by 0."""
+    """Returns attention as docs/numerics.md defines it. Rows with a score of NaN or infinity are NaN, where eager returns 0. Rows without a
+    key are 0, where eager multiplies values that are not finite by 0."""
     x = x.flatten(1)[:16, :16].double()
     scores = (x @ x.mT).float() + torch.zeros(1, len(x)).masked_fill(~(x[:, :1] > 0).mT, -math.inf)
     bad, alone = (scores.isnan() | (scores == math.inf)).any(-1, keepdim=True), (scores == -math.inf).all(-1, keepdim=True)
@@ -265,7 +265,8 @@ def _attention_by_rule(value, x):
 
 
 class Program:
-    """A chain of operators. inputs: shape and dtype of each argument: two equal ones, and one that broadcasts."""
+    """A chain of operators. inputs: shape and dtype of each argument; two arguments are of one shape and dtype, and a third one
+    broadcasts."""
 
     def __init__(self, seed):
         self.choose, self._seed = Chooser(seed), seed
@@ -285,16 +286,16 @@ class Program:
 
     @property
     def products(self):
-        """Whether an operator multiplies several elements of one tensor, so that numbers above 1 may overflow."""
+        """Returns whether an operator multiplies several elements of one tensor, so that numbers above 1 may overflow."""
         return any(name.startswith(("prod ", "cumprod")) for name in self.names)
 
     @property
     def sums(self):
-        """Whether an operator may add up several elements, whose order may differ from eager's."""
+        """Returns whether an operator may add up several elements, in an order that may differ from eager's."""
         return any(name.split()[0] not in _ONE_BY_ONE for name in self.names)
 
     def other(self, x):
-        """Returns the number of a value that can be the second operand beside x."""
+        """Returns the number of a value that can be the second operand with x as the first."""
         places = [i for i, y in enumerate(self.known) if y.shape == x.shape and (y.dtype == x.dtype or self.choose.chance(0.3))]
         return 2 if self.choose.chance(0.3) else self.choose.one(places)
 
@@ -321,8 +322,8 @@ class Program:
         self.known.append(made)
 
     def run(self, given, after=None, by_rule=False):
-        """Returns the values that no operator uses. after: a function that changes each result; by_rule: results that docs/numerics.md defines
-        otherwise than eager are computed so."""
+        """Returns the values that no operator uses. after: a function that changes each result. by_rule: results that docs/numerics.md
+        defines otherwise than eager mode are computed as it defines them."""
         known = list(given)
         for name, (function, operands) in zip(self.names, self.steps, strict=True):
             value = function(*(known[i] for i in operands))
@@ -331,7 +332,7 @@ class Program:
                 value = _exact_where_nan(word, value, known[operands[0]], known[operands[1]] if len(operands) > 1 else float(number[0]))
             if by_rule and name.startswith("attention"):
                 value = _attention_by_rule(value, known[operands[0]])
-            if by_rule and name.startswith("layer_norm"):  # 0 for equal elements whose squares overflow
+            if by_rule and name.startswith("layer_norm"):  # the result is 0 for equal elements whose squares overflow
                 x = known[operands[0]]
                 value = value.where(~(value.isnan() & x.isfinite() & (x.amax(-1, keepdim=True) == x.amin(-1, keepdim=True))), 0)
             if after is not None:
@@ -342,13 +343,13 @@ class Program:
                     info, x = torch.finfo(torch.promote_types(value.dtype, torch.float32)), known[operands[0]].clamp(-1000, 1000).nan_to_num(0)
                     by = (after(torch.ones_like(value)) - 1) / torch.finfo(value.dtype).eps
                     value = value + (1 if name.startswith("sigmoid") else x) * by * (info.tiny / 16)
-                if name.startswith("add alpha"):  # two operations, so a second rounding
+                if name.startswith("add alpha"):  # alpha * b and the sum are rounded separately
                     x = known[operands[0]]
                     value = value + (after(x) - x).nan_to_num(0, 0, 0) if x.dtype.is_floating_point else value
                 if name.startswith(("std", "var")):  # squares may underflow
                     info = torch.finfo(value.dtype)
                     value = value + (after(torch.ones_like(value)) - 1) / info.eps * info.tiny
-                if name.startswith("log_softmax"):  # results near 0 have errors in units of 1, since log(sum) does
+                if name.startswith("log_softmax"):  # results near 0 have errors in units of 1, since log(sum) has
                     value = value + (after(torch.ones_like(value)) - 1)
                 if name.startswith("layer_norm"):  # differences from a mean have errors in units of the largest, and may be 0 if they are as small
                     by, largest = after(torch.ones_like(value)) - 1, value.nan_to_num(0, 0, 0).abs().max()
@@ -359,7 +360,8 @@ class Program:
         return tuple(value for i, value in enumerate(known[3:], 3) if i not in used)
 
     def arguments(self, turn):
-        """Returns the arguments of a turn. Of four turns, each has more extreme values than the one before; the first four are contiguous."""
+        """Returns the arguments for a turn. In each block of four turns, extreme values become more frequent; in the first four turns, all
+        arguments are contiguous."""
         choose = Chooser(self._seed * 1000 + turn)
         how = LAYOUTS[0] if turn < 4 else LAYOUTS[1 + (self._seed + turn // 4) % (len(LAYOUTS) - 1)]
         made = [values(choose, *kind, (0, 0.1, 0.4, 0.9)[turn % 4]) for kind in self.inputs]

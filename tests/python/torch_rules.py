@@ -1,12 +1,13 @@
-"""Rules by which results of torch.compile(.., backend="warploom") differ from eager's, with the reasons; docs/numerics.md has them too. A rule
-is for operators with some of OpInfo's names, and returns a mask of the elements that it excuses. `got` and `want` are the backend's and
-eager's results, of one shape and dtype; `given` are the arguments."""
+"""Rules by which results of torch.compile(.., backend="warploom") may differ from eager's, with the reasons, which docs/numerics.md gives
+too. A rule is for operators with certain names of OpInfo, and returns a mask of the elements that it excuses. `got` and `want` are the
+backend's and eager's results, of one shape and dtype; `given` are the arguments."""
 
 import re
 
 
 def _weights_not_finite(given, got, want):
-    """The zeros between the elements of an image and those of the padding are multiplied by weights, which gives NaN for infinite ones."""
+    """The backend multiplies the zeros between the elements of an image and those of the padding by weights, which gives NaN for infinite
+    weights."""
     return got.isnan() & (not given[1].isfinite().all())
 
 
@@ -17,21 +18,21 @@ def _mean_infinite(given, got, want):
 
 
 def _scores_not_a_number(given, got, want):
-    """Eager's maximum ignores NaN, so it treats a row whose scores are all NaN as one without keys. A row without keys is 0; eager multiplies
-    values by the zero, which gives NaN for infinite values and NaN."""
+    """Eager's maximum ignores NaN, so eager treats a row whose scores are all NaN as a row without keys. Rows without keys are 0; eager
+    multiplies values by this zero, which gives NaN for values that are infinite or NaN."""
     scores, values = (not all(x.isfinite().all() for x in some) for some in (given[:2], given[2:3]))
     return (got.isnan() & (want == 0) & scores) | ((got == 0) & want.isnan() & values)
 
 
 def _elements_apart(given, got, want):
-    """Eager's kernel for CPUs reads elements of the last axis as contiguous, whatever their stride is. Its callers in PyTorch make them so, but
-    the test calls it directly."""
+    """Eager's kernel for CPUs reads the last axis as contiguous, whatever its stride is. PyTorch's own callers make it contiguous, but the
+    test calls the kernel directly."""
     apart = any(x.stride(-1) != 1 for x in given[:3])
     return got.new_ones(got.shape).bool() if apart else _scores_not_a_number(given, got, want)
 
 
 def _unit_of_one(given, got, want):
-    """1 + erf(x) has an error in units of 1, however small it is. Eager's own kernels differ among each other by as much."""
+    """The sum 1 + erf(x) has an error in units of 1, however small the sum is. Eager's own kernels differ from each other by as much."""
     return (got - want).abs() <= 2.0**-23 * given[0].abs()
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""torch.compile(model, backend="warploom"): results are eager's, the report names what is left to eager, a second process tunes nothing,
-changes of weights are noticed, sizes may vary, and training works. Needs PyTorch, which `tools/setup.sh peers` installs in build/venv-peers."""
+"""torch.compile(model, backend="warploom"): results are eager's, the report names what is left to eager mode, a second process tunes
+nothing, changes of weights are noticed, sizes may vary, and training works. Needs PyTorch, which `tools/setup.sh peers` installs in
+build/venv-peers."""
 
 import sys
 import time
@@ -91,10 +92,10 @@ def same(torch, got, wanted):
 
 
 def check_sizes(torch, backend, options):
-    """A function that is called with several sizes has kernels for the first of them, and right results for all."""
+    """A function that is called with several sizes has kernels for the first size, and right results for all sizes."""
     layers = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.GELU(), torch.nn.LayerNorm(12))
     compiled = torch.compile(lambda x: layers(x).flatten() * x.shape[0], backend="warploom", options=options)
-    backend._sizes.MOST_SIZES = 2  # besides the first size, for which PyTorch makes a separate graph
+    backend._sizes.MOST_SIZES = 2  # number of sizes besides the first one, for which PyTorch makes a separate graph
     before, kernels = len(backend.report()), []
     with torch.no_grad():
         for rows in (3, 5, 6, 5, 3, 7, 9):
@@ -127,7 +128,7 @@ def child():
         taken = warploom.torch.report()[before]
         left = {"aten.logcumsumexp.default": 1} if name == "mixed" else {}
         expect(taken["kernels"] > 0 and taken["eager"] == left, f"{name}: {taken}")
-        # Dynamo may make a parameter an input twice, and makes the running statistics of a norm inputs too.
+        # Dynamo may make a parameter an input twice. It makes the running statistics of a norm inputs as well.
         expect(taken["weights"] >= len(list(model.parameters())), f"{name}: weights are no constants: {taken}")
 
     check_sizes(torch, warploom.torch, options)

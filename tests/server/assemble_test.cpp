@@ -1,4 +1,4 @@
-// Choosing the kernels of a whole graph from stored records alone.
+// The kernels of a whole graph are chosen from stored records alone.
 #include <gtest/gtest.h>
 
 #include "compiler/base/records.h"
@@ -39,7 +39,7 @@ TEST(Chooser, ComparesKernelsByTheirLeastDisturbedSamples) {
 }
 
 // Reports show medians, so a fused kernel is not chosen if its median is above the sum of the medians of the default
-// kernels that it replaces.
+// kernels that the fused kernel replaces.
 TEST(Chooser, KeepsNoFusedKernelThatIsSlowerThanTheDefaultOnes) {
   const FakeCompiler compiler;
   const auto plan = make_plan(kTwoOps, {}, fake_device(), compiler);

@@ -1,5 +1,5 @@
-// Confirmations by a second worker: when two claims agree, which worker is asked, and what happens when workers leave
-// or the coordinator restarts.
+// Confirmations by a second worker: when two workers' claims agree, which worker is asked to confirm, and what happens
+// when workers leave or the coordinator restarts.
 #include "server/jobs/confirm.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,8 @@ TEST(Claims, AgreeWithinWhatHonestMachinesDifferBy) {
   EXPECT_THAT(same_time(claim("a", 1000, 2000), wrong), HasSubstr("b says wrong_result"));
 }
 
-// Times are far apart because one machine is busy or one worker lies. In both cases the slower samples are served.
+// The two workers' times are far apart because one machine is busy or one worker lies. In both cases the slower samples
+// are served.
 TEST(Claims, AgreeByOrderWhereTimesAreApart) {
   EXPECT_EQ(same_order(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");
   EXPECT_NE(same_time(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");
@@ -59,7 +60,8 @@ TEST(Claims, AgreeByOrderWhereTimesAreApart) {
   EXPECT_EQ(agreed(claims, Closeness::kSameOrder), (std::pair<size_t, size_t>(0, 1)));
 }
 
-// A claim that is over twice as fast as two that agree, or that names another object, is refuted. A slower one is not.
+// A worker's claim is refuted if its time is less than half of the times of two claims that agree, or if it names
+// another object. A slower claim is not refuted.
 TEST(Claims, LoadIsNoLie) {
   const Claim a = claim("a", 1000, 2000), b = claim("b", 1100, 2000);
   EXPECT_NE(refutation(claim("h", 400, 2000), a, b), "");
@@ -90,7 +92,7 @@ TEST(Claims, TheSlowerSamplesAreKept) {
   EXPECT_EQ(undisturbed_ns(record.samples_ns), 1000);
 }
 
-// A second worker builds, checks and times every promoted kernel too, with another check seed.
+// A second worker also builds, checks and times every promoted kernel, with another seed for the check.
 TEST(Confirmation, IsByAnotherWorker) {
   Scratch scratch;
   Service service(scratch.path("a.db"));

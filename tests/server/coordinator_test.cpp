@@ -1,4 +1,5 @@
-// The addresses that a coordinator listens on, its errors when it cannot, and its report of the process's memory.
+// The addresses on which a coordinator listens, its errors when it cannot listen, and its report of the process's
+// memory.
 #include "server/coordinator.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +69,7 @@ TEST(Coordinator, RefusesAddressesOfOtherMachinesAndWrongOnes) {
   }
 }
 
-// The memory that GetServerInfo reports grows when the process allocates some.
+// The memory that GetServerInfo reports grows when the process allocates memory.
 TEST(Coordinator, SaysWhatItsProcessHolds) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -76,8 +77,8 @@ TEST(Coordinator, SaysWhatItsProcessHolds) {
   constexpr size_t kMore = 64 << 20;
   const std::vector<char> more(kMore, 'x');
   const warploom::v1::ServerInfo after = service.server_info();
-  EXPECT_EQ(std::count(more.begin(), more.end(), 'x'), static_cast<ptrdiff_t>(kMore));  // so that it is not removed
-  // Half of it suffices, since other threads of the process may free memory meanwhile.
+  EXPECT_EQ(std::count(more.begin(), more.end(), 'x'), static_cast<ptrdiff_t>(kMore));  // keeps `more` in the program
+  // A growth by half of kMore suffices, since other threads of the process may free memory meanwhile.
   EXPECT_GT(after.resident_bytes(), before.resident_bytes() + static_cast<int64_t>(kMore / 2));
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   EXPECT_EQ(after.heap_bytes(), 0);  // sanitizers replace the C library's allocator

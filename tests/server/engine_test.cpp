@@ -1,4 +1,4 @@
-// The engine under failures: a full disk, an interrupted search, another compiler.
+// The engine under failures: a full disk, an interrupted search, another version of the compiler.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,11 +19,11 @@ int64_t tried(const GroupResult& group) {
   return sum;
 }
 
-// The store may grow by one page more in each round. Whichever write is the first that does not fit, the waiting client
-// gets the error.
+// In each round, the store may grow by one page more than in the last. Whichever write is the first that does not fit,
+// the client that waits for it gets the error.
 TEST(FullDisk, EndsTheJobWhereverItStrikes) {
   Scratch scratch;
-  // The graph is larger than a page, so that it needs pages of its own.
+  // The graph is larger than a page, so that storing it needs further pages.
   const std::string graph = cat(kGraph, "# ", std::string(10'000, 'x'), "\n");
   int refused = 0, failed = 0, succeeded = 0;
   for (int64_t pages = 20; pages < 200 && succeeded == 0; ++pages) {
@@ -66,7 +66,7 @@ TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
     before = service.run("r1", trials(24));
     ASSERT_EQ(before.state, JobState::kSucceeded);
   }
-  // Cancels the job while no round is reported yet, and after the first one.
+  // Cancels the job while no round is reported yet, and after the first round.
   for (int rounds : {0, 1}) {
     SCOPED_TRACE(cat(rounds, " rounds"));
     std::latch busy(1), cancelled(1);
@@ -97,8 +97,8 @@ TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
   EXPECT_LE(after.result->groups[0].best_ns, before.result->groups[0].best_ns) << "nor was the record displaced";
 }
 
-// The promotion is timed while other load runs. It is repeated after the load has gone, but not for ever if the load
-// stays.
+// The promotion is timed while the machine is busy otherwise. It is repeated when the other load has ended, but not for
+// ever if the load stays.
 TEST(Promotion, IsRepeatedWhenEveryFinalistWasFasterBefore) {
   for (const auto& [loaded, promotions] : {std::pair(0, 1), std::pair(1, 2), std::pair(100, 4)}) {
     SCOPED_TRACE(cat(loaded, " under load"));
@@ -146,7 +146,7 @@ TEST(Budget, StopsTheSearchAndKeepsTheBest) {
   EXPECT_EQ(service.watch(longer->name).back().state, JobState::kCancelled);
 }
 
-// Records of another compiler are neither served without a check nor discarded.
+// Records that were made under another compiler are neither served without a check nor discarded.
 class OtherEnvironment : public ::testing::Test {
  protected:
   OtherEnvironment() : service_(scratch_.path("a.db")) {
@@ -225,7 +225,7 @@ TEST(Drain, IsReportedAndEndsNoWatch) {
   ASSERT_TRUE(service.workers->AcquireLeases(&asking, request, &leases).ok());
   EXPECT_TRUE(leases.drain());
   EXPECT_EQ(leases.leases_size(), 0);
-  // The drained coordinator goes on running, and watches stay open until their jobs end.
+  // A drained coordinator goes on running, and watches of jobs stay open until the jobs end.
   grpc::ClientContext watching, cancelling;
   v1::WatchJobRequest watch;
   watch.set_name(job->name);
@@ -241,7 +241,8 @@ TEST(Drain, IsReportedAndEndsNoWatch) {
   EXPECT_EQ(seen.state(), v1::JOB_STATE_CANCELLED);
 }
 
-// Outputs that are inputs, or second names of another output, need no kernel. Planned by the real compiler.
+// Outputs that are inputs, or second names of another output, need no kernel. The graph is planned by the real
+// compiler.
 TEST(Aliases, CostNoKernel) {
   const auto plan_of = [](const std::string& text) {
     TuneOptions options;
@@ -279,7 +280,7 @@ TEST(Aliases, CostNoKernel) {
   EXPECT_EQ(mixed->levels.back().launches.size(), 2u);
 }
 
-// Four ops can be one kernel, two, or four. The fastest combination of recorded kernels is chosen.
+// Four ops can be one kernel, two or four. The fastest combination of recorded kernels is chosen.
 TEST(Covers, TheFastestMixtureIsChosen) {
   FakeCompiler compiler;
   compiler.halves = true;
@@ -316,7 +317,7 @@ TEST(Covers, TheFastestMixtureIsChosen) {
   EXPECT_EQ(*choose_launches(*plan, records), (List{{1, 0}, {1, 1}}));
 }
 
-// Three equal layers with different weights have the same keys, so only one is tuned.
+// Three equal layers with different weights have the same keys, so only one layer is tuned.
 TEST(RepeatedBlocks, ShareTheirKeys) {
   std::string text = "graph {\n  %0 = input \"x\" : f32[64,64] normal(0,1)\n";
   int id = 1, from = 0;

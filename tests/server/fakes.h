@@ -1,5 +1,5 @@
 // A compiler and a worker that compute nothing. Their answers follow from the text of a plan, so that a test can
-// predict them.
+// predict the answers.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,8 @@ class FakeGroup : public GroupCompiler {
   explicit FakeGroup(const Graph& graph, bool known_plans = false)
       : known_plans_(known_plans), buffers_(buffers_of(graph)), ops_(static_cast<int>(graph.nodes.size())) {}
   std::vector<std::string> seeds() const override { return {plan(0), plan(1)}; }
-  // The proposals depend on every trial, so that any change of order or outcome changes all later ones.
+  // The proposals depend on every trial, so that any change of the order or outcome of trials changes all later
+  // proposals.
   std::vector<std::string> propose(const std::string& strategy, const std::vector<PlanOutcome>& trials, int n,
                                    uint64_t seed) const override {
     std::string history = cat(strategy, seed);
@@ -40,7 +41,7 @@ class FakeGroup : public GroupCompiler {
     for (int i = 0; i < n; ++i) plans.push_back(plan(2 + number_of(cat(history, i)) % 100'000));
     return plans;
   }
-  // Returns the plan of this group that has the number of the first known winner.
+  // Returns this group's plan that has the same number as the first known winner.
   std::vector<std::string> nearest(const std::vector<KnownPlan>& known, int) const override {
     if (!known_plans_ || known.empty()) return {};
     return {cat("plan ops=", ops_, known[0].plan.substr(known[0].plan.rfind(' ')))};
@@ -69,7 +70,7 @@ class FakeCompiler : public Compiler {
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return graph; }
   // Returns up to three covers: one kernel for all ops, one for each pair of ops (if `halves`), one for each op. If
   // `refining`, pairs replace the single kernel once times are measured. The simpler covers "fused" and "single" have
-  // one kernel for all ops and one for each op. Does not return while `stuck`, unless `work` ends.
+  // one kernel for all ops and one for each op. While `stuck`, covers() returns only if `work` ends.
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string& cover,
                                             const CoverPrices& prices, Work* work) const override {
     ++planning;
@@ -140,12 +141,12 @@ class FakeCompiler : public Compiler {
   }
   mutable std::atomic<int> opened = 0;
   bool halves = false, refining = false;
-  std::atomic<bool> stuck = false;       // covers() does not return
-  std::atomic<size_t> stuck_beyond = 0;  // `stuck` holds for graphs with more nodes
+  std::atomic<bool> stuck = false;       // whether covers() does not return
+  std::atomic<size_t> stuck_beyond = 0;  // `stuck` holds only for graphs with more nodes than this
   mutable std::atomic<int> planning = 0;
   std::vector<std::string> simpler_covers;
   bool known_plans = false;  // whether nearest() proposes winners of similar groups
-  // Returns for each call of covers() how many prices were measured, and how the other kernels were priced.
+  // Returns, for each call of covers(), how many prices were measured and how the other kernels were priced.
   std::vector<std::pair<size_t, Unmeasured>> priced() const {
     const std::lock_guard lock(mutex_);
     return priced_;
@@ -156,7 +157,7 @@ class FakeCompiler : public Compiler {
   mutable std::vector<std::pair<size_t, Unmeasured>> priced_;
 };
 
-// A compiler whose refined cover has two kernels, and whose simpler covers "fused" and "single" have one and three.
+// A compiler with a refined cover of two kernels, and the simpler covers "fused" of one and "single" of three kernels.
 struct RefiningCompiler {
   RefiningCompiler() {
     fake.refining = true;
@@ -165,7 +166,7 @@ struct RefiningCompiler {
   FakeCompiler fake;
 };
 
-// A graph of one group.
+// Returns the text of a graph that is one group.
 inline std::string one_op(int64_t rows, int64_t columns = 32) {
   const std::string type = cat("f32[", rows, ",", columns, "]");
   return cat("graph {\n  %0 = input \"x\" : ", type, " normal(0,1)\n  %1 = exp %0 : ", type,
@@ -182,7 +183,7 @@ inline Device fake_device() {
   return device;
 }
 
-// Returns the trial of a candidate: about one plan of 13 is wrong; a default plan takes 2000 ns, others 1000 to 1899.
+// Returns the trial of a candidate. About one plan of 13 is wrong. A default plan takes 2000 ns, others 1000 to 1899.
 // Times do not depend on the group, so a fused kernel is faster than the several kernels that it replaces.
 inline Trial fake_trial(const Candidate& candidate, bool keep_object) {
   Trial trial;
@@ -213,10 +214,10 @@ struct Hooks {
   std::function<void(const Batch&)> before = {};
   std::function<void(const Batch&, Trial*)> judge = {};
   std::function<void(const Batch&, Measured*)> forge = {};
-  std::function<Trial(const KernelChain&)> whole = {};  // the trial of a chain; by default 1000 ns for each step
+  std::function<Trial(const KernelChain&)> whole = {};  // makes the trial of a chain; if not set: 1000 ns for each step
 };
 
-// A `forge` of a hostile worker: replaces every object by other bytes, and its digest by theirs.
+// A `forge` of a hostile worker: replaces every object by other bytes, and its digest by the digest of these bytes.
 inline void forge_objects(const Batch&, Measured* measured) {
   for (Trial& trial : measured->trials) {
     if (trial.object_sha256.empty()) continue;
@@ -226,7 +227,7 @@ inline void forge_objects(const Batch&, Measured* measured) {
   }
 }
 
-// A plan that a worker measured, with its batch and phase (0: a round; above: a promotion or confirmation).
+// A plan that a worker measured, with its batch and phase (0: a search round; above 0: a promotion or confirmation).
 struct MeasuredPlan {
   std::string batch, plan;
   int64_t phase = 0;
@@ -236,7 +237,7 @@ inline std::ostream& operator<<(std::ostream& out, const MeasuredPlan& item) {
   return out << item.batch << " " << item.plan;
 }
 
-// A worker in a thread. Each has a machine of its own, unless `machine` (a SHA-256 in hex) names one.
+// A worker in a thread. Each worker has a machine of its own, unless `machine` (a SHA-256 in hex) names one.
 class FakeWorker {
  public:
   FakeWorker(std::shared_ptr<grpc::Channel> channel, std::string name, Hooks hooks = {},

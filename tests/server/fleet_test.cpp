@@ -1,5 +1,5 @@
 // A coordinator with several workers, or with none: whether candidates are blamed for lost workers, how many workers
-// one search uses, and that jobs end in time.
+// one search uses, and whether jobs end in time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,28 +31,29 @@ int64_t failed(const JobResult& result) {
   return sum;
 }
 
-// Registers a new process of a worker and waits for a lease; nullopt: there was none in time.
+// Registers a new process of a worker and waits for a lease; returns nullopt if there is none in time.
 std::optional<v1::Lease> lease_of_new_process(Service& service, const std::string& name, double wait_s) {
   const v1::Lease lease = service.acquire(name, service.enter(name).epoch(), wait_s);
   if (lease.lease_id().empty()) return std::nullopt;
   return lease;
 }
 
-// Registers a worker that acquires a lease and makes no further call. Returns whether it got one.
+// Registers a worker that acquires a lease and makes no further call. Returns whether the worker got a lease.
 bool take_and_vanish(Service& service, const std::string& name) {
   return lease_of_new_process(service, name, 20).has_value();
 }
 
-// Every batch, promotions too, is lost several times before it is measured.
+// Every batch, including promotions, is lost several times before it is measured.
 TEST(Preemption, CondemnsNobodyAndFailsNoJob) {
   Scratch scratch;
-  Service service(scratch.path("a.db"), 600);  // no lease expires: a new process of the name takes over
+  Service service(scratch.path("a.db"), 600);  // No lease expires; a new process of the same worker name takes over.
   const auto job = service.create("r", trials(16));
   ASSERT_TRUE(job.ok()) << job.status();
   int lost = 0;
   std::atomic<bool> lose = true;
   for (int i = 0; i < 50; ++i) {
-    // Two losses, then a worker that lives for one batch: it waits in its second one until it is asked to stop.
+    // Each batch is lost twice. Then comes a worker that lives for one batch: in its second batch it waits until it is
+    // asked to stop.
     lost += take_and_vanish(service, "w") && take_and_vanish(service, "w") ? 2 : 0;
     std::atomic<int> left = 1;
     std::latch one(1), asked(1);
@@ -77,8 +78,8 @@ TEST(Preemption, CondemnsNobodyAndFailsNoJob) {
   EXPECT_EQ(failed(*done.result), 0) << "good candidates were condemned";
 }
 
-// Batches with a candidate that kills every worker are halved until it is alone: only it fails, the others are
-// measured.
+// A batch with a candidate that kills every worker is halved until the candidate is alone. Only this candidate fails,
+// the others are measured.
 TEST(Preemption, ACandidateThatKillsEveryWorkerIsFound) {
   Scratch scratch;
   Service service(scratch.path("a.db"), 600);
@@ -110,7 +111,7 @@ TEST(Preemption, ACandidateThatKillsEveryWorkerIsFound) {
   EXPECT_LE(lost, 2 + 2 + 2 + 7);
 }
 
-// Eight workers work on one search at the same time, each on a round of its own.
+// Eight workers work on one search at the same time, each on a search round of its own.
 TEST(OneHotGroup, UsesEveryWorker) {
   constexpr int kWorkers = 8;
   Scratch scratch;
@@ -126,7 +127,7 @@ TEST(OneHotGroup, UsesEveryWorker) {
       const std::lock_guard lock(mutex);
       batches.insert(batch.id);
     }
-    together.arrive_and_wait();  // hangs if fewer rounds are handed out at once
+    together.arrive_and_wait();  // hangs if fewer rounds are handed out at a time
   };
   std::vector<std::unique_ptr<FakeWorker>> workers;
   for (int i = 0; i < kWorkers; ++i)
@@ -146,11 +147,12 @@ TEST(OneHotGroup, UsesEveryWorker) {
       plans.insert(each.plan);
     }
   }
-  // The fake compiler may propose a number twice by chance, but rounds that ignore each other would be the same.
+  // The fake compiler may propose a number twice by chance. Rounds that ignored each other would propose all the same
+  // numbers.
   EXPECT_LT(measured - static_cast<int64_t>(plans.size()), 8) << "a plan that is being measured is not proposed again";
 }
 
-// With one round at once, candidates do not depend on the number of workers.
+// If only one round is measured at a time, candidates do not depend on the number of workers.
 TEST(OneHotGroup, IsTheSameForAnyFleetIfRoundsComeOneByOne) {
   std::vector<std::string> alone;
   for (const int workers : {1, 4}) {
@@ -222,22 +224,22 @@ TEST(Budget, IsKeptWithoutAnyWorker) {
   EXPECT_THAT(std::string(unknown.error.message()), HasSubstr("budget of 0.3 s is over"));
 }
 
-// A fleet of 32 goes on through 20 restarts: workers report what they measured to the next coordinator, and no batch is
-// measured twice, promotions included.
+// A fleet of 32 workers continues through 20 restarts of the coordinator: workers report what they measured to the next
+// coordinator, and no batch, not even a promotion, is measured twice.
 TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
   constexpr int kJobs = 8;
-  // Fewer under a scale below that of `make test`, as for builds with sanitizers, which are slow.
+  // The fleet is smaller if the scale is below that of `make test`, as for builds with sanitizers, which are slow.
   const auto fleet_size = std::min<int64_t>(32, testing::scaled(128)),
              restarts = std::min<int64_t>(20, testing::scaled(80));
   Scratch scratch;
   const std::string file = scratch.path("a.db"), address = "unix:" + scratch.path("s");
-  // No lease may run out, or its batch is rightly measured twice.
+  // No lease may expire here, because the batch of an expired lease is rightly measured twice.
   const auto lease_s = static_cast<double>(testing::patience(6).count());
   auto service = std::make_unique<Service>(file, lease_s, address);
   std::mutex mutex;
   std::condition_variable measured;
   int batches = 0;
-  // Batches and not plans are counted: within a batch, the fake compiler may propose a plan twice by chance.
+  // The test counts batches and not plans, since the fake compiler may propose a plan twice within a batch by chance.
   std::map<std::string, int> times;
   std::vector<std::unique_ptr<FakeWorker>> fleet;
   for (int i = 0; i < fleet_size; ++i) {
@@ -257,7 +259,7 @@ TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
   for (int restart = 0; restart < restarts; ++restart) {
     std::unique_lock lock(mutex);
     const int before = batches;
-    // The last restarts may find nothing left to do.
+    // The last restarts may come when nothing is left to do.
     measured.wait_for(lock, std::chrono::seconds(3), [&] { return batches > before + 2; });
     lock.unlock();
     service.reset();
@@ -269,7 +271,7 @@ TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
   for (const auto& [batch, count] : times) EXPECT_EQ(count, 1) << batch;
 }
 
-// The idle time after which a worker ends also runs while it cannot reach its coordinator, before and after
+// A worker that cannot reach its coordinator is idle as well: it ends after its idle time, before and after
 // registering.
 TEST(Idle, WorkersEndWithoutACoordinator) {
   Scratch scratch;
@@ -279,7 +281,7 @@ TEST(Idle, WorkersEndWithoutACoordinator) {
   options.exit_when_idle_s = 0.2;
   const std::stop_source never;
   EXPECT_TRUE(absl::IsUnavailable(run_agent(dial("unix:" + scratch.path("nobody")), options, never.get_token())));
-  // The coordinator goes away while the worker measures.
+  // The coordinator ends while the worker measures.
   const std::string address = "unix:" + scratch.path("s");
   auto service = std::make_unique<Service>(scratch.path("a.db"), 15, address);
   ASSERT_TRUE(service->create("r", trials(8)).ok());
@@ -292,14 +294,14 @@ TEST(Idle, WorkersEndWithoutACoordinator) {
   EXPECT_TRUE(absl::IsUnavailable(run_agent(dial(address), options, never.get_token())));
 }
 
-// A write that the disk refuses fails alone.
+// A write that the disk refuses fails, and no other write does.
 TEST(FullDisk, AnUploadThatIsRefusedFailsNoJob) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
   const auto job = service.create("r", trials(8));
   ASSERT_TRUE(job.ok()) << job.status();
   const std::string object(600'000, 'x'), digest = sha256_hex(object);
-  // A file is in the place of the object's folder.
+  // A file is where the folder of the object should be, so the object cannot be stored.
   std::filesystem::create_directories(scratch.path("a.db.objects"));
   std::ofstream(scratch.path(cat("a.db.objects/", digest.substr(0, 2))));
   const auto blobs = v1::BlobStore::NewStub(service.channel);
@@ -319,7 +321,7 @@ TEST(FullDisk, AnUploadThatIsRefusedFailsNoJob) {
   EXPECT_EQ(done.state, JobState::kSucceeded) << done.error;
 }
 
-// The coordinator was killed three times while it planned a job, which is then failed.
+// The coordinator was killed three times while it planned a job. The job then fails.
 TEST(Planning, OfAJobThatEndsTheCoordinatorIsNotTriedForEver) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");

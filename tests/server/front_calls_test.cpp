@@ -1,4 +1,4 @@
-// Calls that wait: long polls of workers and watches of clients. They hold no threads, and end when their caller
+// Calls that wait: long polls of workers and watches of clients. They occupy no threads, and end when their caller
 // disconnects.
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -35,7 +35,7 @@ int connect_to(const std::string& path) {
   return fd;
 }
 
-// Relays the bytes of one connection between a client and a server until cut(), which the server sees as the death of
+// Relays the bytes of one connection between a client and a server until cut(), which the server takes for the death of
 // the client.
 class Relay {
  public:
@@ -93,7 +93,7 @@ v1::AcquireLeasesRequest long_poll(const std::string& name) {
   return request;
 }
 
-// Waits until a worker counts as alive, or as gone if not `wanted`. Returns whether that happened within kPatience.
+// Waits until a worker counts as alive or, if not `wanted`, as gone. Returns whether that happened within kPatience.
 bool becomes(bool wanted, Service& service, const std::string& name) {
   const auto give_up = Clock::now() + kPatience;
   while (service.is_alive(name) != wanted) {
@@ -111,9 +111,9 @@ int threads_of_this_process() {
 
 TEST(LongPoll, OfADeadClientGetsNoLease) {
   Scratch scratch;
-  // With so short a term a worker counts as alive only while a call of it waits.
+  // The lease time is so short that a worker counts as alive only while a call of it waits.
   Service service(scratch.path("a.db"), /*lease_s=*/0.01, "unix:" + scratch.path("s"));
-  const std::string dead = cat("uid:", getuid(), "/dead");  // the name that a caller over the socket gets
+  const std::string dead = cat("uid:", getuid(), "/dead");  // the name of a worker that calls over the unix socket
   service.register_worker(dead);
   service.register_worker("live");
   ASSERT_TRUE(becomes(false, service, dead));
@@ -136,7 +136,7 @@ TEST(LongPoll, OfADeadClientGetsNoLease) {
   EXPECT_EQ(lease.attempt(), 1) << "somebody had it before";
 }
 
-// Reads the stream of a job's states, counts them and keeps the last one.
+// Reads the stream of a job's states, counts the states and keeps the last one.
 class Watcher : public grpc::ClientReadReactor<v1::Job> {
  public:
   Watcher(v1::TuningService::Stub& tuning, const std::string& job) {
@@ -192,9 +192,10 @@ class Watcher : public grpc::ClientReadReactor<v1::Job> {
   bool over_ = false;
 };
 
-// Every stream and every long poll stays open at once.
+// All streams and long polls of this test stay open at the same time.
 TEST(Calls, ThatWaitNeedNoThreads) {
-  // Fewer under a sanitizer: that of threads reports each message, which is suppressed but takes time.
+  // There are fewer streams in a build with a sanitizer: the thread sanitizer reports each message, which is suppressed
+  // but takes time.
   const bool slow = testing::test_scale() < 0.25;
   const size_t streams = slow ? 40 : 1000;
   const int64_t polls_at_once = slow ? 8 : 200;
@@ -204,7 +205,7 @@ TEST(Calls, ThatWaitNeedNoThreads) {
   const auto tuning = v1::TuningService::NewStub(channel);
   const auto workers = v1::WorkerService::NewStub(channel);
   TuneOptions options = trials(8);
-  options.device->name = "another machine";  // No batch is for these workers.
+  options.device->name = "another machine";  // no worker of this test has this machine
   const auto job = service.create("r", options);
   ASSERT_TRUE(job.ok()) << job.status();
 
@@ -253,7 +254,7 @@ class GatedCompiler : public FakeCompiler {
   mutable std::latch gate{1};
 };
 
-// Until a restarted coordinator has resumed a job, it sends nothing new to the job's watches.
+// Until a restarted coordinator has resumed a job, it sends nothing new to the watches of the job.
 TEST(Watch, IsQuietWhileAJobIsBeingTakenUp) {
   Scratch scratch;
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// Fetching records: from the cache of replies and from the store, whole and without sources.
+// Records are fetched from the cache of replies and from the store, whole and without sources.
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 

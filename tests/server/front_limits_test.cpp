@@ -1,4 +1,4 @@
-// Limits that keep a coordinator able to serve: of connections, of bytes in transfer, and of calls that wait.
+// Limits that keep a coordinator able to serve: on connections, on bytes in transfer, and on calls that wait.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// An upload of a blob of `chunks` equal chunks, open until finish() or cancel().
+// An upload of an object in `chunks` equal chunks, which stays open until finish() or cancel().
 class Upload {
  public:
   Upload(v1::BlobStore::Stub& blobs, int chunks) {
@@ -70,7 +70,7 @@ TEST(Uploads, HoldNoMoreThanTheirShareOfMemory) {
     EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE) << refused.error_message();
     EXPECT_THAT(refused.error_message(), HasSubstr("try again"));
     EXPECT_EQ(Upload(*blobs, 2 * kChunks).cancel().error_code(), grpc::StatusCode::CANCELLED);
-    // The memory of ended uploads is free once the coordinator knows that they ended.
+    // The memory of uploads that have ended is free once the coordinator knows of their end.
     while (!Upload(*blobs, 3 * kChunks).finish().ok()) {
     }
   }
@@ -108,7 +108,7 @@ TEST(Calls, WhoseAnswerDoesNotFitIntoMemoryEndWithAnError) {
   EXPECT_TRUE(absl::IsResourceExhausted(within_memory([&] { return much(4); }).status()));
 }
 
-// Whether a coordinator listens on it cannot be told, so it stays.
+// Whether a coordinator listens on such a socket cannot be found out, so the socket is not removed.
 TEST(Listening, LeavesSocketsThatItCannotAsk) {
   Scratch scratch;
   const std::string path = scratch.path("s");
@@ -144,7 +144,7 @@ TEST(Connections, BeyondTheirNumberAreClosedAndTheOthersServed) {
     return v1::Admin::NewStub(channel)->GetServerInfo(&context, {}, &info);
   };
   grpc::ChannelArguments own = channel_arguments();
-  own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
+  own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // gives each channel a connection of its own
   const auto connect = [&] { return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), own); };
   std::list<std::shared_ptr<grpc::Channel>> channels;
   for (int i = 0; i < 3; ++i) {
@@ -154,7 +154,7 @@ TEST(Connections, BeyondTheirNumberAreClosedAndTheOthersServed) {
   EXPECT_EQ(ask(connect()).error_code(), grpc::StatusCode::UNAVAILABLE);
   for (const auto& channel : channels) EXPECT_TRUE(ask(channel).ok());
   channels.pop_front();
-  // The place is free once the coordinator has seen the end of the connection.
+  // The closed connection no longer counts once the coordinator has noticed that it ended.
   grpc::Status status;
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   do {
@@ -164,7 +164,7 @@ TEST(Connections, BeyondTheirNumberAreClosedAndTheOthersServed) {
 }
 
 // Opens a TCP connection that sends `says` and no more, and returns its socket, which the caller closes. `from`: the
-// local address, since each address has a limit of its own.
+// local address, since there is a limit for each address.
 int silent_connection(int port, const std::string& from, std::string_view says) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in own = {}, other = {};
@@ -178,7 +178,7 @@ int silent_connection(int port, const std::string& from, std::string_view says) 
   return fd;
 }
 
-// The operator can connect over the unix socket although peers over TCP have all connections that they may have.
+// The operator can connect over the unix socket even while callers over TCP have all connections that they may have.
 TEST(Connections, OverTcpLeaveRoomForTheUnixSocket) {
   Scratch scratch;
   CoordinatorOptions options;
@@ -205,7 +205,8 @@ TEST(Connections, ThatMakeNoCallAreClosed) {
   options.silence_ms = 200;
   Coordinator coordinator;
   ASSERT_TRUE(coordinator.start(options).ok());
-  // The connection preface of HTTP/2 and an empty SETTINGS frame: all that a peer must send before its first call.
+  // The connection preface of HTTP/2 and an empty SETTINGS frame, which are all that a client must send before its
+  // first call.
   const std::string_view hello("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
   const int fd = silent_connection(coordinator.port(), "127.0.0.1", hello);
   char said[4096];
@@ -228,7 +229,7 @@ TEST(Connections, AreNoMoreThanTheDescriptorsAllow) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("ulimit -n"));
 }
 
-// Long polls of one worker, all at once.
+// Long polls of one worker, all of which wait at the same time.
 class Polls {
  public:
   Polls(v1::WorkerService::Stub& workers, int count) {
@@ -248,7 +249,7 @@ class Polls {
     for (Poll& poll : polls_) poll.context.TryCancel();
     EXPECT_TRUE(wait(polls_.size()));
   }
-  // Waits until `count` polls have ended, for 20 s at most. Returns whether they have.
+  // Waits for at most 20 s until `count` polls have ended. Returns whether they have.
   bool wait(size_t count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return ended().size() >= count; });
@@ -270,7 +271,7 @@ class Polls {
     grpc::ClientContext context;
     v1::AcquireLeasesRequest request;
     v1::AcquireLeasesResponse answer;
-    std::optional<grpc::Status> status;  // once it has ended
+    std::optional<grpc::Status> status;  // the status of the poll, once the poll has ended
   };
   std::vector<grpc::Status> ended() const {
     std::vector<grpc::Status> out;
@@ -306,11 +307,11 @@ TEST(WaitingCalls, BeyondTheirNumberAreRefusedAndTheOthersGetLeases) {
   }
   EXPECT_EQ(polls.ends().size(), static_cast<size_t>(kMore));
   EXPECT_EQ(watch_nothing(), grpc::StatusCode::UNAVAILABLE);
-  // Other calls are not refused, and the calls that wait get leases.
+  // Calls of other kinds are not refused, and the calls that wait get leases.
   ASSERT_TRUE(service.create("r", trials(8)).ok());
   ASSERT_TRUE(polls.wait(kMore + 1));
   EXPECT_GT(polls.leases(), 0);
-  // The place of a call is free once the coordinator knows that it ended.
+  // A call that has ended no longer counts once the coordinator knows of its end.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   grpc::StatusCode found;
   do {

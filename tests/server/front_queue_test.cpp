@@ -1,5 +1,5 @@
-// The queue of ready batches by itself: which call gets which batch, and what happens when a call is cancelled, fails
-// or reaches its deadline.
+// The queue of ready batches, without a server: which call gets which batch, and what happens when a call is cancelled,
+// fails or reaches its deadline.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto kQueuePatience = std::chrono::seconds(20);
 
-// A call that waits at the queue, and its answer.
+// A call that waits at the queue, and the call's answer.
 class Asking {
  public:
   AcquireDone done() {
@@ -63,7 +63,7 @@ class Queue : public ::testing::Test {
   std::atomic<int> leased = 0;
   absl::Status fails;
   std::atomic<bool> paused = false;
-  std::list<Asking> calls;  // outlive the queue, which answers them
+  std::list<Asking> calls;  // outlive the queue, which answers these calls
   ReadyQueue queue{{.paused = [this] { return paused.load(); },
                     .lease = [this](const auto& id, const auto& by) { return lease(id, by); },
                     .release =
@@ -114,7 +114,8 @@ TEST_F(Queue, GivesInOrderAndByDevice) {
   EXPECT_EQ(only_batch(calls.back().wait()), "foreign");
 }
 
-// Each of several teams that always have work gets candidates by its weight, whatever the size of its batches.
+// Of several teams that always have work, each gets candidates in proportion to its weight, whatever the size of its
+// batches.
 TEST_F(Queue, TeamsShareByWeight) {
   const auto put = [&](const std::string& team, int64_t weight, int64_t size, int batches) {
     for (int i = 0; i < batches; ++i) {
@@ -137,7 +138,7 @@ TEST_F(Queue, TeamsShareByWeight) {
   };
   take(42);
   EXPECT_NEAR(static_cast<double>(given["heavy"]) / static_cast<double>(given["light"]), 3, 0.35);
-  // A team that comes late gets its share from then on, and nothing for the time before.
+  // A team that joins late gets its share from then on, and no compensation for the time before.
   put("third", 1, 2, 40);
   given.clear();
   take(20);

@@ -1,4 +1,4 @@
-// A hostile worker beside honest ones, and alone: what it claims is not promoted, run or written
+// A hostile worker, beside honest workers and alone: what it claims is not promoted, run or written
 // (docs/design/trust.md#confirmation).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(Hostile, TimesBelowTheFloorAreErrors) {
   FakeWorker worker(service.channel, "w", {.judge = [&](const Batch&, Trial* trial) {
                       if (trial->plan != kFast) return;
                       trial->outcome = Outcome::kCorrect;
-                      trial->samples_ns = {900, 1, 900, 900};  // one false sample among honest ones
+                      trial->samples_ns = {900, 1, 900, 900};  // one false sample among the honest samples
                       ++claims;
                     }});
   const Job job = service.run("r", trials(32));
@@ -58,7 +58,7 @@ TEST(Hostile, TimesBelowTheFloorAreErrors) {
   EXPECT_EQ(rows[0][1], "");
 }
 
-// Two honest workers refute a third, whichever of them promotes.
+// Two honest workers refute a hostile third worker, whichever of the three promotes.
 TEST(Hostile, ItsOwnObjectIsNotPromoted) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -80,7 +80,8 @@ TEST(Hostile, ItsTimesAreNotPromoted) {
   expect_honest(service, service.run("r", trials(48)), "hostile/w");
 }
 
-// Two workers disagree and no third is there: nothing is promoted. Once one of them is gone, the other serves new jobs.
+// Two workers disagree and there is no third worker: nothing is promoted. Once one of them is gone, the other one
+// serves new jobs.
 TEST(Hostile, NothingIsPromotedThatTheOnlyOtherWorkerDenies) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/0.5);
@@ -97,7 +98,8 @@ TEST(Hostile, NothingIsPromotedThatTheOnlyOtherWorkerDenies) {
   expect_honest(service, service.run("again", trials(24)), "hostile/w");
 }
 
-// A worker leaves after its promotion. The other one, asked to confirm it, denies it and then repeats the promotion.
+// A worker leaves after its promotion. The other worker, asked to confirm it, denies it and then repeats the promotion
+// itself.
 TEST(Hostile, WhatItLeavesBehindIsRepeatedByOthers) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/0.5);
@@ -117,7 +119,7 @@ TEST(Hostile, WhatItLeavesBehindIsRepeatedByOthers) {
   FakeWorker honest(service.channel, "honest/w", {.before = [&](const Batch&) { hostile_has_gone.wait(); }});
   wait_for_workers(scratch.path("a.db"), 2);
   honest_is_here.count_down();
-  // Waits until its promotion is stored and its confirmation is offered.
+  // Waits until the hostile worker's promotion is stored and its confirmation is offered.
   while (number_in(scratch.path("a.db"), "SELECT count(*) FROM batches WHERE phase > 1000000") == 0)
     std::this_thread::yield();
   EXPECT_TRUE(hostile.stop().ok());
@@ -126,7 +128,7 @@ TEST(Hostile, WhatItLeavesBehindIsRepeatedByOthers) {
   expect_honest(service, service.watch(job->name).back(), "hostile/w");
 }
 
-// Reports and uploads with an invalid digest, or with a lease or batch that is not the worker's own, are refused, and
+// Reports and uploads with an invalid digest, or for a lease or batch that is not the worker's own, are refused, and
 // nothing of them is written.
 TEST(Hostile, ForeignNamesAreRefused) {
   Scratch scratch;

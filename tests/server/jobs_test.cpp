@@ -1,4 +1,4 @@
-// The job state machine with the real services and a real store, and with scripted compilers and workers.
+// The state machine of jobs with the real services and a real store, but with scripted compilers and workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ TEST(Jobs, SearchedOnceAnsweredFromTheStoreAfterwards) {
   EXPECT_EQ(result.buffers[result.steps[0].arguments[1]].name, "y");
   EXPECT_EQ(result.outputs, (std::vector<Binding>{{"y", result.steps[0].arguments[1]}}));
 
-  // No worker is left, and the cached answer needs none.
+  // No worker is left, but an answer from the store needs none.
   const int opened = service.compiler.opened;
   const auto again = service.create("r2", trials(24));
   ASSERT_TRUE(again.ok()) << again.status();
@@ -89,8 +89,8 @@ Measured2 search_only(const Measured2& all) {
   return out;
 }
 
-// A worker with these hooks waits at search round `after` until the coordinator is restarted. It holds a lease of the
-// old coordinator meanwhile, and reports its results to the new one.
+// A worker with these hooks waits at search round `after` until the coordinator is restarted. Meanwhile it holds a
+// lease of the old coordinator; it reports the results to the new one.
 struct Restart {
   explicit Restart(int at) : after(at) {}
   Hooks hooks() {
@@ -134,7 +134,7 @@ TEST(Jobs, RestartInMidSearchGoesOnWithTheSameCandidates) {
   }
 }
 
-// A restart of the coordinator at any round changes neither the covers nor the trials of a job.
+// A restart of the coordinator at any search round changes neither the covers nor the trials of a job.
 TEST(Refinement, MeasuredTimesMakeTheCoverAnotherOne) {
   Measured2 undisturbed;
   for (const int after : {0, 1, 3, 4, 6}) {
@@ -161,8 +161,8 @@ TEST(Refinement, MeasuredTimesMakeTheCoverAnotherOne) {
     if (after == 0) {
       undisturbed = measured;
       using enum Unmeasured;
-      // First nothing is measured, then the whole, then its pairs as well. Lower prices of unmeasured kernels lead to
-      // no other cover, so the last call allows measured kernels only.
+      // The times that are known for pricing: first none, then the whole kernel's, then those of its pairs as well.
+      // Lower prices of unmeasured kernels lead to no other cover, so the last call allows measured kernels only.
       std::vector<std::pair<size_t, Unmeasured>> priced = {{0, kLikely}};
       priced.insert(priced.end(), 4, {1, kLikely});
       priced.insert(priced.end(), 4, {3, kLikely});
@@ -192,7 +192,7 @@ TEST(Jobs, ALostLeaseCannotReport) {
   const v1::Lease first = service.acquire("a");
   ASSERT_FALSE(first.lease_id().empty());
   v1::Lease second;
-  while (second.batch().id() != first.batch().id()) second = service.acquire("b");  // ends when the lease has expired
+  while (second.batch().id() != first.batch().id()) second = service.acquire("b");  // ends when `first` has expired
   EXPECT_GT(second.attempt(), first.attempt());
   EXPECT_EQ(report("a", first), v1::ReportResultsResponse::STALE);
   EXPECT_EQ(report("b", second), v1::ReportResultsResponse::ACCEPTED);
@@ -205,7 +205,7 @@ TEST(Jobs, AWorkerUnderItsOldNameTakesOverAtOnce) {
   Service service(scratch.path("a.db"), 600);  // no lease expires in this test
   ASSERT_TRUE(service.create("r", trials(8)).ok());
   service.register_worker("w");
-  const v1::Lease lost = service.acquire("w");  // this worker never answers again
+  const v1::Lease lost = service.acquire("w");  // the process that has this lease makes no further call
   ASSERT_FALSE(lost.lease_id().empty());
   FakeWorker worker(service.channel, "w");
   EXPECT_EQ(service.watch("jobs/1").back().state, JobState::kSucceeded);
@@ -229,13 +229,14 @@ TEST(Jobs, SlowFusedGroupIsTakenApartAndItsPartsAreSearched) {
     EXPECT_EQ(tried, 16) << group.graph;
     EXPECT_LT(group.best_ns, group.default_ns);
   }
-  // x -> exp -> t0 -> add(x) -> t1 -> tanh -> y
+  // The kernels are x -> exp -> t0 -> add(x) -> t1 -> tanh -> y.
   EXPECT_EQ(job.result->buffers[job.result->steps[2].arguments.back()].name, "y");
   EXPECT_EQ(job.result->steps[0].arguments.back(), job.result->steps[1].arguments[0]);
   EXPECT_TRUE(service.create("again", trials(16))->cached);
 }
 
-// Before a group is split, the winners of its parts are tried for the whole, also after a restart of the coordinator.
+// Before a group is split, the winning plans of its parts are tried for the whole group, also after a restart of the
+// coordinator.
 TEST(Jobs, AWholeThatIsTakenApartTriesWhatWonForItsParts) {
   Measured2 undisturbed;
   for (const int after : {0, 2, 5, 8, 9}) {
@@ -245,7 +246,8 @@ TEST(Jobs, AWholeThatIsTakenApartTriesWhatWonForItsParts) {
     auto service = serve();
     Restart restart(after);
     Hooks hooks = restart.hooks();
-    // Plans of the whole are slow, except with numbers that the second rounds of its parts find and it has not tried.
+    // Plans of the whole group are slow, except those whose numbers the second rounds of its parts find and it has not
+    // tried.
     std::set<std::string> of_parts;
     hooks.judge = [&](const Batch&, Trial* trial) {
       if (trial->outcome != Outcome::kCorrect) return;

@@ -1,4 +1,4 @@
-// Listing records over the service: pages lose and double none.
+// Listing records over the service: pages neither skip nor repeat a record.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kRecords = 7;
 
-// Records of one millisecond.
+// Several records with times in the same millisecond.
 void fill(const std::string& file) {
   {
     auto store = Store::open({.file = file});

@@ -1,4 +1,4 @@
-// The keys of records and results in stores. A change of how a key is made needs another kKeyVersion.
+// The keys of records and of results in stores. Any change in how a key is made needs another kKeyVersion.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -42,8 +42,8 @@ TEST(Keys, AreThoseOfExistingStores) {
   }
 }
 
-// A kernel that reads a part of a larger input may have the same code as one that reads a whole input. A program calls
-// each with other arguments, so their entry names must differ.
+// A kernel that reads a part of a larger input may have the same code as a kernel that reads a whole input. A program
+// calls them with different arguments, so their entry names must differ.
 TEST(Entries, DifferWhereTheGroupsDo) {
   const char* const whole =
       "graph {\n  %0 = input \"x\" : f32[4,16]\n  %1 = input \"w\" : f32[16,16]\n"
@@ -68,7 +68,8 @@ TEST(Entries, DifferWhereTheGroupsDo) {
   EXPECT_EQ(entries.size(), 2u);
 }
 
-// Jobs with a library have other keys and environments than jobs without one, and others for each of its versions.
+// Jobs with a library have other keys and environments than jobs without it, and the keys differ between versions of
+// the library.
 TEST(Keys, OfJobsWithALibraryDiffer) {
   const Graph graph =
       parse("graph {\n  %0 = input \"x\" : f32[4]\n  %1 = exp %0 : f32[4]\n  output \"y\" %1\n}\n").value();
@@ -91,8 +92,8 @@ TEST(Devices, HaveALibraryForJobsThatAllowIt) {
   EXPECT_EQ(device_with(device, "none")->libraries, "");
   EXPECT_EQ(device_with(device, "onednn")->libraries, "onednn=2.6.3");
   EXPECT_FALSE(device_with(device, "another"));
-  // A device with the library serves jobs with and without it; one that lacks it, or has another version, only the
-  // latter.
+  // A device with the library serves jobs with and without it. A device that lacks the library, or has another version,
+  // serves only jobs without it.
   const Device without = *device_with(device, "none");
   Device older = device;
   older.libraries = "onednn=2.5.0";
@@ -106,8 +107,8 @@ struct Posed {
   bool cold = false;
 };
 
-// Returns all that a key must depend on, as text: everything but the names of inputs and outputs, and how float inputs
-// are filled for timing.
+// Returns as text all that a key must depend on: everything except the names of inputs and outputs, and how float
+// inputs are filled for timing.
 std::string meaning_of(const Posed& posed) {
   Graph graph = posed.graph;
   for (Node& node : graph.nodes) {
@@ -124,8 +125,8 @@ std::string meaning_of(const Posed& posed) {
   return cat(print(graph), "\n", device, "\n", posed.cold);
 }
 
-// Returns the problem with one random change: a character of its graph's text, a field of its device, or how it is
-// timed; nullopt if the changed text is no graph.
+// Returns the problem with one random change: in a character of its graph's text, in a field of its device, or in how
+// it is timed; nullopt if the changed text is no graph.
 std::optional<Posed> neighbour(const Posed& posed, testing::Random& draw) {
   Posed other = posed;
   switch (draw.below(11)) {
@@ -158,11 +159,11 @@ std::optional<Posed> neighbour(const Posed& posed, testing::Random& draw) {
   return other;
 }
 
-// Problems with different meanings have different keys, and problems with the same meaning have the same key.
+// Problems that mean different computations have different keys, and problems that mean the same have the same key.
 TEST(Keys, OfNeighboursDiffer) {
   const uint64_t seed = testing::test_seed(1);
   testing::Random draw(seed);
-  std::unordered_map<std::string, std::string> meanings, keys;  // meaning (its digest) by key; key by meaning
+  std::unordered_map<std::string, std::string> meanings, keys;  // digest of the meaning by key; key by meaning
   const int64_t wanted = testing::scaled(100'000);
   int64_t made = 0;
   for (uint64_t number = seed; std::ssize(meanings) < wanted; ++number) {

@@ -1,5 +1,5 @@
 // A coordinator process is killed with SIGKILL again and again while clients create jobs and workers measure. In the
-// end every acknowledged job is in the store once, with its record and object.
+// end the store has every acknowledged job once, with its record and object.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -26,7 +26,8 @@ namespace {
 
 constexpr int kClients = 16, kWorkers = 4;
 
-// Returns a channel that reconnects within 50 ms, sooner than a fleet's, so that calls succeed between two kills.
+// Returns a channel that reconnects within 50 ms, sooner than the channels of a fleet, so that calls succeed between
+// two kills.
 std::shared_ptr<grpc::Channel> eager(const std::string& address) {
   grpc::ChannelArguments arguments = channel_arguments();
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
@@ -40,11 +41,12 @@ class Killable {
   Killable(std::string store, std::string address) : store_(std::move(store)), address_(std::move(address)) {}
   ~Killable() { end(SIGTERM); }
 
-  // Starts the process, and returns once it serves.
+  // Starts the process, and returns once it answers calls.
   void start() {
     int out[2];
     ASSERT_EQ(pipe(out), 0);
-    // Nothing is allocated between fork and exec: another thread may have held the allocator's lock.
+    // The child allocates nothing between fork and exec, since another thread may have held the allocator's lock during
+    // fork.
     const std::string program = cat(WARPLOOM_BIN_DIR, "/fake_coordinator");
     pid_ = fork();
     if (pid_ == 0) {
@@ -73,7 +75,7 @@ class Killable {
   pid_t pid_ = 0;
 };
 
-// A client that asks for one job after the other, each of another graph, and remembers what was acknowledged.
+// A client that requests one job after the other, each of another graph, and remembers which jobs were acknowledged.
 class Client {
  public:
   Client(const std::string& address, int number, const std::atomic<bool>* over)
@@ -82,7 +84,8 @@ class Client {
   void run() {
     for (int i = 0; !*over_; ++i) {
       const std::string request = cat("client ", number_, " job ", i);
-      // Graphs stay small for any number of jobs, since the fake times are below the floor of a large graph's kernels.
+      // Graphs stay small for any number of jobs, since the fake times are too short to be believed for a large graph's
+      // kernels.
       const int64_t rows = 1 + number_ + kClients * i;
       v1::CreateTuningJobRequest message;
       message.set_request_id(request);
@@ -97,8 +100,8 @@ class Client {
       if (wait(*name)) done.insert(request);
     }
   }
-  std::map<std::string, std::string> created;  // acknowledged jobs: names by request
-  std::set<std::string> done;                  // requests whose jobs were seen to succeed
+  std::map<std::string, std::string> created;  // acknowledged jobs: the job's name by request
+  std::set<std::string> done;                  // requests whose jobs have succeeded before the client's eyes
 
  private:
   static std::unique_ptr<grpc::ClientContext> context() {
@@ -137,14 +140,14 @@ class Client {
   const std::atomic<bool>* over_;
 };
 
-// Returns a job once it is done. The first call may use a connection to a killed coordinator, and is then repeated.
+// Returns a job once it has ended. The first call may use a connection to a killed coordinator; it is then repeated.
 v1::Job end_of(v1::TuningService::Stub& tuning, const std::string& name) {
   v1::WatchJobRequest watch;
   watch.set_name(name);
   v1::Job job;
   for (int failed = 0; failed < 10; ++failed) {
     grpc::ClientContext context;
-    context.set_wait_for_ready(true);  // the last coordinator may still be starting
+    context.set_wait_for_ready(true);  // the newest coordinator may still be starting
     auto reader = tuning.WatchJob(&context, watch);
     while (reader->Read(&job)) {
     }
@@ -174,13 +177,13 @@ TEST(Kill, NothingAcknowledgedIsLostDoubledOrTorn) {
   std::vector<std::unique_ptr<FakeWorker>> workers;
   for (int i = 0; i < kWorkers; ++i) workers.push_back(std::make_unique<FakeWorker>(eager(address), cat("w", i)));
   for (int kill = 0; kill < kills; ++kill) {
-    usleep(std::uniform_int_distribution<int>(1'000, 400'000)(random));  // us; a random moment for the kill
+    usleep(std::uniform_int_distribution<int>(1'000, 400'000)(random));  // microseconds until the next kill, at random
     coordinator.end(SIGKILL);
     coordinator.start();
   }
   over = true;
   for (std::thread& thread : threads) thread.join();
-  // Jobs that are still open are finished without another kill.
+  // Jobs that are still open are finished without further kills.
   const auto tuning = v1::TuningService::NewStub(dial(address));
   std::map<std::string, v1::Job> jobs;
   size_t finished = 0;
@@ -212,7 +215,7 @@ TEST(Kill, NothingAcknowledgedIsLostDoubledOrTorn) {
     EXPECT_TRUE((*store)->blob((*record)->record.object_sha256)->has_value()) << name;
   }
   std::printf("%d kills, %zu jobs acknowledged, %zu of them seen to end\n", kills, jobs.size(), finished);
-  // In a slow build, each client may have had time for one job only.
+  // In a slow build, each client may have had time for only one job.
   EXPECT_GT(jobs.size() + (testing::test_scale() < 0.25 ? 1 : 0), static_cast<size_t>(kClients));
 }
 

@@ -1,5 +1,5 @@
-// Leases alone, over a store with one search: which worker gets which batch, which report is accepted, and what happens
-// to a batch whose lease ends without a report.
+// The class Leases by itself, over a store with one search: which worker gets which batch, which report is accepted,
+// and what happens to a batch whose lease ends without a report.
 #include "server/engine/leases.h"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ class LeasesAlone : public ::testing::Test {
     return acquire_from(leases_, name, max, Clock::now()).value();
   }
   static LeaseRef ref(const LeaseGrant& grant) { return {grant.lease_id, grant.attempt}; }
-  // Lets a worker acquire the next batch, and ends its lease without a report.
+  // Lets a worker acquire the next batch and then ends its lease without a report.
   LeaseGrant lose(const std::string& name = "w", LeaseEnd why = LeaseEnd::kExpired) {
     const Acquired acquired = acquire(1, name);
     EXPECT_EQ(acquired.leases.size(), 1u) << name << " is given nothing";
@@ -70,7 +70,7 @@ class LeasesAlone : public ::testing::Test {
     leases_.end({acquired.leases[0].batch->id, ref(acquired.leases[0])}, why);
     return acquired.leases[0];
   }
-  // Lets "w" acquire and report `count` batches, so that most leases end well.
+  // Lets worker "w" acquire and report `count` batches, so that most leases end well.
   void keep(int count) {
     for (int i = 0; i < count; ++i) {
       const std::string id = cat("kept ", i);
@@ -84,7 +84,7 @@ class LeasesAlone : public ::testing::Test {
     for (const BatchRow& row : rows) ids.push_back(row.id);
     return ids;
   }
-  // Returns an offer of one candidate, whose batch is stored but not offered yet.
+  // Returns an offer of one candidate; its batch is stored, but not offered yet.
   Offer single(const std::string& id) {
     Offer offer;
     offer.row.id = id;
@@ -107,7 +107,7 @@ class LeasesAlone : public ::testing::Test {
   EventLoop loop_{[] {}};
   std::vector<std::pair<std::string, std::vector<Trial>>> stored_;
   std::vector<std::string> split_;
-  std::vector<absl::Status> store_failed_;  // a test that expects an error removes it
+  std::vector<absl::Status> store_failed_;  // errors of storing; a test that expects an error removes it
   Leases leases_{
       store_.get(),
       &workers_,
@@ -179,7 +179,7 @@ TEST_F(LeasesStuckAtOnce, AreRenewedWithProgressOnly) {
   EXPECT_EQ(leases_.renew("w", lease, "check", 1), RenewOutcome::kLost);
 }
 
-// The runner of a worker hangs and cannot be ended, while the worker's process goes on renewing the lease.
+// The runner of a worker hangs and cannot be ended, while the worker's process keeps renewing the lease.
 TEST(StuckLease, IsLostAndTheBatchIsDoneElsewhere) {
   Scratch scratch;
   CoordinatorOptions options;
@@ -227,7 +227,7 @@ TEST_F(LeasesAlone, ABatchThatIsTakenBackCancelsItsLease) {
   EXPECT_TRUE(stored_.empty());
 }
 
-// A lease that a preempted worker gives back is no evidence against its batch, however often that happens.
+// A lease that a preempted worker returns is no evidence against its batch, however often the batch is returned.
 TEST_F(LeasesAlone, APreemptedWorkerIsNoEvidence) {
   offer("a", 0, 0, 8);
   for (int i = 0; i < 20; ++i) lose("w", LeaseEnd::kReleased);
@@ -253,7 +253,7 @@ TEST_F(LeasesAlone, ABatchThatWorkersAreLostWithIsHandedOutInHalves) {
   }
 }
 
-// While there is a second worker, the losses of the first one alone condemn no candidate.
+// While there is a second worker, losses of the first worker alone do not make a candidate count as failed.
 TEST_F(LeasesAlone, ACandidateIsGivenUpWhenTwoWorkersWereLostOverItAlone) {
   ASSERT_TRUE(workers_.add("v", 0, {fake_device()}).ok());
   keep(10);
@@ -276,7 +276,7 @@ TEST_F(LeasesAlone, TheOnlyWorkerThatThereIsMayCondemn) {
   EXPECT_EQ(stored_.back().second.at(0).outcome, Outcome::kRuntimeError);
 }
 
-// Where most leases are lost, a few losses are no evidence against a candidate.
+// If most leases are lost, a few losses are no evidence against a candidate.
 TEST(Verdict, FollowsFromHowOftenWorkersAreLostAnyway) {
   Evidence evidence{.lost_on = {"v", "w", "v"}, .candidates = 1, .others = 0, .usual_loss = 0.1};
   EXPECT_EQ(verdict_on(evidence), LossVerdict::kCondemn);
@@ -304,7 +304,7 @@ TEST_F(LeasesAlone, AWorkerThatCannotDoABatchIsNotGivenItAgain) {
 }
 
 TEST_F(LeasesAlone, WhatTheOnlyOtherWorkerDidNotTakeIsForAnybodyOnceThatIsGone) {
-  Workers short_lived(store_.get(), milliseconds(0));  // workers are gone once no call of theirs is open
+  Workers short_lived(store_.get(), milliseconds(0));  // a worker is gone once no call of it is open
   Leases leases(store_.get(), &short_lived, &loop_, milliseconds(60'000), std::chrono::hours(1), 0, false,
                 {.stored = [](int64_t, const std::string&, const std::vector<Trial>&, const std::string&) {},
                  .split = [](int64_t, const std::string&, const std::vector<BatchRow>&) {},
@@ -323,7 +323,7 @@ TEST_F(LeasesAlone, WhatTheOnlyOtherWorkerDidNotTakeIsForAnybodyOnceThatIsGone) 
   EXPECT_EQ(acquire_from(leases, "w", 1, Clock::now())->leases.size(), 1u);
 }
 
-// A worker that was away for longer than its lease comes back with results that another one has reported meanwhile.
+// A worker that was away for longer than its lease returns with results that another worker has reported meanwhile.
 TEST_F(LeasesAlone, LateReportsAreStaleEveryTime) {
   ASSERT_TRUE(workers_.add("v", 0, {fake_device()}).ok());
   int stale = 0;
@@ -358,7 +358,7 @@ TEST_F(LeasesAlone, AWorkerThatReportsNothingHasItsBatchUntilAnotherOneWaits) {
   EXPECT_TRUE(store_->open_batches(search_id_)->at(0).lost_on.empty()) << "it says nothing about the candidates";
 }
 
-// A worker may have ended while the coordinator was down, so the end of an old lease is no evidence against its batch.
+// A worker may have ended while the coordinator was down, so its batch is not blamed for the end of an old lease.
 TEST_F(LeasesAlone, ALeaseOfBeforeTheStartIsNoEvidence) {
   Offer offer = single("a");
   for (int restart = 0; restart < 5; ++restart) {

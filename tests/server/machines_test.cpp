@@ -1,5 +1,5 @@
-// Machines: workers of one machine do not confirm each other and measure in turn, and a worker whose connection ends is
-// soon taken for lost.
+// Machines: workers of one machine do not confirm each other and measure in turn, and a worker whose connection ends
+// soon counts as lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST_F(Machines, ConfirmEachOther) {
         << record.measured_by << " " << record.confirmed_by;
 }
 
-// A worker that does not name its machine may run on any, so it confirms nobody.
+// A worker that does not name its machine may run on any machine, so it can confirm no other worker.
 TEST_F(Machines, ThatAreNotKnownConfirmNobody) {
   service.enter("older/w");
   FakeWorker one(service.channel, "one/w");
@@ -64,8 +64,8 @@ TEST_F(Machines, ThatAreNotKnownConfirmNobody) {
   for (const KernelRecord& record : service.records_of(*job.result)) EXPECT_EQ(record.confirmed_by, "");
 }
 
-// After a restart, only a worker of another machine confirms a promotion: the store has the machine of the worker that
-// made it, which is gone.
+// After a restart, only a worker of another machine confirms a promotion: the store knows the machine of the promoting
+// worker, which is gone.
 TEST_F(Machines, AreKnownAfterARestart) {
   const std::string file = scratch.path("restarted.db");
   const std::string graph = one_op(64);
@@ -89,8 +89,8 @@ TEST_F(Machines, AreKnownAfterARestart) {
   EXPECT_EQ(records[0].confirmed_by, "three/w");
 }
 
-// Returns how many of two workers measure at the same time at most. `patience`: how long each waits for the other to
-// begin. `first` and `second`: their machines.
+// Returns the largest number of workers, of these two, that measure at the same time. `patience`: how long each waits
+// for the other to begin. `first` and `second`: the workers' machines.
 int most_at_once(Service& service, const std::string& store, const std::string& first, const std::string& second,
                  std::chrono::milliseconds patience) {
   std::atomic<int> now = 0, most = 0;
@@ -121,7 +121,7 @@ TEST_F(Machines, MeasureBesideEachOther) {
   EXPECT_EQ(most_at_once(service, store, kOne, kOther, std::chrono::minutes(1)), 2);
 }
 
-// A call of Attend by a worker's process, open until cut() or until the coordinator ends it.
+// A call of Attend by a worker's process, which stays open until cut() or until the coordinator ends it.
 class Attending {
  public:
   Attending(Service& service, const std::string& name, uint64_t epoch = 1) {
@@ -152,8 +152,8 @@ class Attending {
   bool ended_ = false;
 };
 
-// Leases last ten minutes here, so it is the end of the connection that gives the batch to the other worker. Both are
-// on one machine, so the turn of the lost worker ends too.
+// Leases last ten minutes here, so it is the end of the connection that gives the batch to the other worker. Both
+// workers are on one machine, where the lost worker's turn to measure ends as well.
 TEST_F(Machines, LoseWorkersWhoseConnectionEnds) {
   service.register_worker("lost");
   Attending attending(service, "lost");
@@ -169,7 +169,7 @@ TEST_F(Machines, LoseWorkersWhoseConnectionEnds) {
     EXPECT_FALSE(service.is_alive("lost"));
     EXPECT_TRUE(service.is_alive("idle"));
   }
-  // The lost worker was only disconnected: it gets leases again without registering.
+  // The lost worker was only disconnected. It gets leases again without registering.
   const auto next = service.create("s", trials(16), absl::StrReplaceAll(kGraph, {{"exp", "tanh"}}));
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_NE(service.acquire("lost").lease_id(), "");
@@ -208,7 +208,7 @@ TEST_F(Machines, AreAttendedByFewCalls) {
   service.register_worker("w");
   std::list<Attending> calls;
   for (int i = 0; i < 9; ++i) calls.emplace_back(service, "w");
-  // The calls begin together, so the one that is refused (eight are allowed) may be any of them.
+  // The calls begin at the same time, so any of them may be the one that is refused (eight are allowed).
   std::atomic<int> refused = 0;
   std::vector<std::thread> waits;
   for (Attending& call : calls)

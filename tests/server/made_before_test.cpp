@@ -1,5 +1,5 @@
 // A store that an older Warploom made is served and resumed. tests/data/made_before/store_plan1.db.gz has plans of
-// version 1: job 1 is done, job 2 was killed in the middle of its searches.
+// version 1: job 1 is done, and job 2 was killed in the middle of its searches.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -55,7 +55,7 @@ TEST_F(MadeBefore, RecordsAreServed) {
   ASSERT_FALSE(seen.empty());
   EXPECT_EQ(seen.back().state, JobState::kSucceeded);
   ASSERT_EQ(seen.back().result->groups.size(), before_.groups.size());
-  // The same request again: nothing is measured, there is no worker.
+  // The same request is answered from the store: nothing is measured, since there is no worker.
   const Job again = service->run("again", options_, graph_);
   ASSERT_EQ(again.state, JobState::kSucceeded) << again.error;
   EXPECT_TRUE(again.cached);
@@ -75,9 +75,9 @@ TEST_F(MadeBefore, TheSearchGoesOnFromItsTrials) {
   const std::vector<Job> seen = service->watch("jobs/2");
   ASSERT_FALSE(seen.empty());
   ASSERT_EQ(seen.back().state, JobState::kSucceeded) << seen.back().error;
-  // The three groups of the job want 200 trials each, of which 32 in all were made before. Groups of the covers that
-  // its cover is compared with get a quarter as many; which groups these are depends on how far planning came in its
-  // time.
+  // The three groups of the job want 200 trials each, of which 32 in all were made before. Groups of the other covers,
+  // with which the job's cover is compared, get a quarter as many. Which groups these are depends on how far planning
+  // came in its time.
   const auto measured = worker.measured();
   std::map<std::string, int64_t> searched;
   for (const MeasuredPlan& each : measured)

@@ -1,4 +1,4 @@
-// Reads and changes the file of a store as another program does: through SQLite, without the store's code.
+// Reads and changes the file of a store as another program would: through SQLite, without the store's code.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ inline Rows rows_of(const std::string& file, const std::string& query) {
   return rows;
 }
 
-// Returns the integer that a query gives; a test whose query gives anything else fails.
+// Returns the integer that a query gives. The test fails if the query gives anything else.
 inline int64_t number_in(const std::string& file, const std::string& query) {
   const Rows rows = rows_of(file, query);
   if (rows.size() == 1 && rows[0].size() == 1) return std::stoll(rows[0][0]);
@@ -53,7 +53,7 @@ inline void run_in(const std::string& file, const std::string& script) {
   sqlite3_close(database);
 }
 
-// Expects that SQLite finds the database sound, and that no row refers to a missing one.
+// Expects that SQLite finds no damage in the database, and that no row refers to a missing row.
 inline void expect_sound(const std::string& file) {
   EXPECT_EQ(rows_of(file, "PRAGMA integrity_check"), (Rows{{"ok"}})) << file;
   EXPECT_EQ(rows_of(file, "PRAGMA foreign_key_check"), Rows{}) << file;

@@ -1,4 +1,4 @@
-// The parts of the engine, each alone.
+// Parts of the engine, each tested by itself.
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -58,7 +58,7 @@ TEST(EventLoop, RunsEventsInOrderThenStepsAndIsIdleOnceAllHaveEnded) {
   EXPECT_EQ(ran, (std::vector<std::string>{"first", "second", "third", "step 7"}));
 }
 
-// Collects, in order, what a watch is told.
+// Collects, in order, the states that a watch of a job is told.
 class Told {
  public:
   TellJob teller() {
@@ -68,7 +68,7 @@ class Told {
       changed_.notify_all();
     };
   }
-  // Waits for item n, counted from 0, for 20 s at most.
+  // Waits for at most 20 s until the watch has been told item n, counted from 0, and returns the item.
   absl::StatusOr<std::shared_ptr<const Job>> at(size_t n) {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::seconds(20), [&] { return told_.size() > n; }))
@@ -130,7 +130,7 @@ TEST(JobViews, OnlyAChangeMakesAVersion) {
   EXPECT_GT(views.find(1)->version, second);
 }
 
-// A worker that measures for minutes makes no other call than renewals, so these show that it is alive.
+// A worker that measures for minutes makes no other calls than renewals of its lease, so these show that it is alive.
 TEST(Workers, AreSeenWhenTheyRenewALease) {
   Scratch scratch;
   const auto store = store_in(scratch);
@@ -167,7 +167,7 @@ TEST(Workers, AreWhereTheRowsSayNow) {
 TEST(Workers, AreAliveWhileHeardFromOrWaitingUnderTheirEpoch) {
   Scratch scratch;
   auto store = store_in(scratch);
-  Workers workers(store.get(), milliseconds(0));  // workers are gone once their call has ended
+  Workers workers(store.get(), milliseconds(0));  // a worker is gone once its call has ended
   ASSERT_EQ(*workers.add("w", 0, {fake_device()}), 1u);
   EXPECT_EQ(workers.serving(fake_device(), ""), 0);
   {

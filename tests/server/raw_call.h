@@ -1,4 +1,4 @@
-// Calls whose requests and answers are bytes, not messages.
+// Calls of RPCs whose requests and answers are bytes instead of messages.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -10,7 +10,8 @@
 
 namespace wl {
 
-// Sends the bytes to an RPC, unary or streaming, and returns its status; the answer's bytes are in `answer`.
+// Sends the bytes as a request to an RPC, unary or streaming, and returns the call's status; the answer's bytes are in
+// `answer`.
 inline grpc::Status raw_call(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
                              const std::string& asked, grpc::ByteBuffer* answer) {
   grpc::GenericStub stub(channel);

@@ -1,5 +1,6 @@
-// No request and no row of an older store makes a coordinator unable to answer: a field that is too large is refused by
-// its name, a page of a listing fits one message whatever is stored, and Inspect answers in several messages.
+// No request, and no row that an older store has, makes a coordinator unable to answer: a field that is too large is
+// refused by its name, a page of a listing fits one message whatever is stored, and Inspect answers in several
+// messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +17,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr size_t kHuge = 10 << 20;     // bytes of a field whose request still fits one message
-constexpr size_t kOldHuge = 40 << 20;  // bytes that older versions stored; two such fields fit no message
+constexpr size_t kHuge = 10 << 20;     // bytes of a large field; a request with it still fits one message
+constexpr size_t kOldHuge = 40 << 20;  // bytes of a field that older versions stored; two of them fit no message
 
 TEST(RequestLimits, HugeLabelIsRefused) {
   Scratch scratch;
@@ -108,8 +109,8 @@ TEST(RequestLimits, StreamsAndLongPollsAreCheckedToo) {
   }
 }
 
-// A release quotes what a runner printed, which may be any bytes. If these made it invalid, its batch would stay leased
-// until the lease expires.
+// The release of a lease quotes what a runner printed, which may be any bytes. If such bytes made the message invalid,
+// the batch would stay leased until its lease expires.
 TEST(RequestLimits, ReasonOfAReleaseIsMadeLegal) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/3000);
@@ -126,7 +127,7 @@ TEST(RequestLimits, ReasonOfAReleaseIsMadeLegal) {
   EXPECT_EQ(service.watch(job->name).back().state, JobState::kSucceeded);
 }
 
-// The names of a graph's inputs and outputs are sent back in its job's result, so they must be valid in messages.
+// A job's result repeats the names of its graph's inputs and outputs, so the names must be valid in messages.
 TEST(RequestLimits, NamesOfAGraphAreChecked) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -267,7 +268,7 @@ class WordyGroup final : public FakeGroup {
   }
 };
 
-// Every op is a group of its own, with a kernel text of 4 MiB and a prelude of 1 MiB.
+// A compiler that makes every op a group of its own, with a kernel text of 4 MiB and a prelude of 1 MiB.
 class WordyCompiler final : public FakeCompiler {
  public:
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string&, const CoverPrices&,
@@ -280,7 +281,7 @@ class WordyCompiler final : public FakeCompiler {
   }
 };
 
-// A graph of `ops` distinct groups.
+// Returns a graph of `ops` distinct groups.
 std::string graph_of(int ops) {
   std::string text = "graph {\n";
   for (int i = 0; i < ops; ++i) append(&text, "  %", i, " = input \"x", i, "\" : f32[", i + 1, "] normal(0,1)\n");
@@ -291,7 +292,7 @@ std::string graph_of(int ops) {
 
 class Inspect : public ::testing::Test {
  protected:
-  // Returns the messages of the answer.
+  // Returns the messages in which Inspect answers.
   absl::StatusOr<std::vector<v1::InspectResponse>> ask(int ops, const std::string& stage) {
     v1::InspectRequest request;
     request.set_graph(graph_of(ops));
@@ -352,7 +353,7 @@ TEST_F(Inspect, AnswersBeyondTheLimitAreRefusedAndTheirMemoryIsGivenBack) {
   for (int round = 0; round < 3; ++round) {
     compiler.opened = 0;
     absl::Status refused;
-    // The memory of the call before is free once the coordinator knows that it ended.
+    // The memory of the previous call is free once the coordinator knows that the call has ended.
     do {
       refused = ask(kOps, "kernel").status();
     } while (absl::IsUnavailable(refused));

@@ -1,4 +1,4 @@
-// Search rounds as pure functions of trials: the first round, the state of a search, and which record a promotion
+// Search rounds as pure functions of trials: the first round, the state of a search, and the record that a promotion
 // makes.
 #include "server/jobs/search.h"
 
@@ -93,7 +93,7 @@ TEST(Search, TheRecordIsTheFinalistThatIsFastestUndisturbed) {
       << "what the search has seen counts";
 }
 
-// Reports show medians, so no kernel replaces a default whose median is lower.
+// Reports show medians, so no kernel replaces a default kernel whose median is lower.
 TEST(Search, NoRecordIsShownToBeSlowerThanTheDefault) {
   const std::string standard = "plan ops=2 number=0", other = "plan ops=2 number=1";
   EXPECT_EQ(winner({timed(0, standard, {1000, 1010, 1020}), timed(1, other, {980, 990, 1100, 1200, 1300})}, {}),
@@ -104,7 +104,7 @@ TEST(Search, NoRecordIsShownToBeSlowerThanTheDefault) {
       << "the search had seen it faster, and the promotion did not";
 }
 
-// One sample may be false, in whatever phase it was taken.
+// A single sample may be false, in whatever phase it was measured.
 TEST(Search, ASingleSampleWinsNothing) {
   const std::string slow = "plan ops=2 number=0", honest = "plan ops=2 number=1";
   EXPECT_EQ(winner({timed(0, slow, {2086, 2090, 2100}), timed(1, honest, {1790, 1795, 1800})},

@@ -28,7 +28,7 @@ inline constexpr char kGraph[] = R"(graph {
 }
 )";
 
-// The stubs of all services over one channel, and their most frequent calls.
+// The stubs of all services over one channel, and the calls that tests make most.
 struct Caller {
   Caller() = default;
   explicit Caller(std::shared_ptr<grpc::Channel> by) { call_by(std::move(by)); }
@@ -61,7 +61,7 @@ struct Caller {
     return tuning->CancelJob(&context, request, &answer).ok();
   }
 
-  // Watches a job until it is done, and returns every state that was sent.
+  // Watches a job until it is done, and returns every state that the coordinator sent.
   std::vector<Job> watch(const std::string& name) {
     grpc::ClientContext context;
     v1::WatchJobRequest request;
@@ -106,7 +106,7 @@ struct Caller {
     v1::InvalidateKernelResponse answer;
     EXPECT_TRUE(kernels->InvalidateKernel(&context, request, &answer).ok());
   }
-  // Returns the records of all groups of a result; a missing one fails the test.
+  // Returns the records of all groups of a result. The test fails if one is missing.
   std::vector<KernelRecord> records_of(const JobResult& result) {
     std::vector<KernelRecord> records;
     for (const GroupResult& group : result.groups) {
@@ -117,8 +117,8 @@ struct Caller {
     return records;
   }
 
-  // Registers a worker that has no thread, so that the test makes its calls. `epoch` 0: it is the first call of its
-  // process. `machine`: a SHA-256 in hex, or "" if it is not known.
+  // Registers a worker that has no thread, so that the test makes the worker's calls. `epoch` 0 means the first call of
+  // the worker's process. `machine`: a SHA-256 in hex, or "" if the machine is not known.
   v1::RegisterWorkerResponse enter(const std::string& name, const Device& device = fake_device(),
                                    const std::string& machine = "", uint64_t epoch = 0) const {
     grpc::ClientContext context;
@@ -132,7 +132,7 @@ struct Caller {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return answer;
   }
-  // Waits for a lease and returns it; one without an id if there was none in time.
+  // Waits for a lease and returns it. If there is none in time, returns a lease without an id.
   v1::Lease acquire(const std::string& worker, uint64_t epoch = 1, double wait_s = 20) const {
     grpc::ClientContext context;
     v1::AcquireLeasesRequest request;
@@ -193,7 +193,7 @@ struct Service : Caller {
     call_by(coordinator.in_process_channel());
   }
 
-  // Lets a worker enter that has a machine of its own and epoch 1.
+  // Registers a worker of epoch 1 that has a machine of its own.
   void register_worker(const std::string& name) const {
     enter(name, fake_device(), sha256_hex("machine of " + name), 1);
   }
@@ -209,14 +209,14 @@ inline TuneOptions trials(int64_t n) {
   options.device = fake_device();
   return options;
 }
-// The same with the cover that a RefiningCompiler refines.
+// Returns the same options with the cover that a RefiningCompiler refines.
 inline TuneOptions refined_trials(int64_t n) {
   TuneOptions options = trials(n);
   options.cover = "refined";
   return options;
 }
 
-// Returns a worker's report on a lease, as yet without trials.
+// Returns a worker's report on a lease, without trials as yet.
 inline v1::ReportResultsRequest empty_report(const std::string& worker, const v1::Lease& lease, uint64_t epoch) {
   v1::ReportResultsRequest report;
   report.set_worker(worker);

@@ -1,4 +1,4 @@
-// What Inspect and the pages show of a job is what its result launches, and not what a new plan of its graph would be.
+// Inspect and the web pages show of a job what its result launches, and not what a new plan of its graph would be.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// By the times of the fixture's worker, the cover of three kernels is the fastest as a whole.
+// By the fixture's worker, the cover of three kernels is measured as the fastest one.
 class Shown : public ::testing::Test, RefiningCompiler {
  protected:
   static TuneOptions asked() { return refined_trials(24); }
@@ -98,7 +98,7 @@ TEST_F(Shown, AResultHasWhatAWorkerMeasuredOfTheDevice) {
 
   MeasuredRates rates{.gflops = 250, .memories = {{"memory", 64 << 20, 11}, {"L2", 1 << 20, 90}}};
   v1::RegisterWorkerRequest request;
-  request.set_name("w");  // the same process, again
+  request.set_name("w");  // the same process registers again, with rates
   request.set_epoch(1);
   *request.add_devices() = to_proto(fake_device());
   *request.add_rates() = to_proto(rates);

@@ -1,4 +1,4 @@
-// Training a ranker from the trials of a store, and the effect of a ranker on proposals.
+// A ranker is trained from the trials of a store, and changes a search's proposals.
 #include "server/training.h"
 
 #include <gmock/gmock.h>
@@ -82,8 +82,7 @@ TEST(Training, LearnsFromAllGroupsOfAStore) {
   EXPECT_EQ(training->groups, 3);
   EXPECT_EQ(training->left_out, 3);
   ASSERT_EQ(training->rows.size(), 3u * kTrials);
-  EXPECT_THAT(training->rows[0].ns,
-              ::testing::AnyOf(900, 2000));  // the ranker uses the least time that two samples confirm
+  EXPECT_THAT(training->rows[0].ns, ::testing::AnyOf(900, 2000));  // the least time that two samples confirm
   const auto ranker = train_ranker(training->rows);
   ASSERT_TRUE(ranker.ok() && ranker->knows("cpu/contract"));
 

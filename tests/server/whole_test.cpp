@@ -1,4 +1,5 @@
-// Covers that are timed whole before one is chosen: by scripted times and with restarts; and the contents of a batch.
+// Covers are timed as a whole before one is chosen, with scripted times and with restarts. Also the contents of a
+// batch.
 #include "server/jobs/whole.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +24,7 @@ Trial failed(const std::string& why) {
   return trial;
 }
 
-// The compiler is the first base class, so that it is set up before the service starts and resumes jobs of its store.
+// The compiler is the first base class, so that it exists before the service starts and resumes jobs of its store.
 struct WholeService : RefiningCompiler, Service {
   explicit WholeService(const std::string& file, const std::string& listen = "")
       : Service(file, 15, listen, 0, false, false, &fake) {}
@@ -50,8 +51,8 @@ TEST(WholeCovers, TheLeastTimeWinsAndFewerKernelsWithinNoise) {
   for (const Race& race : {
            Race{1000, 2000, 3000, "refined", 2}, Race{1500, 1600, 1200, "single", 3},
            Race{1500, 1100, 1200, "fused", 1},
-           Race{1000, 1009, 2000, "fused", 1},  // within noise (1 %) of the refined one, with fewer kernels
-           Race{1000, 1020, 2000, "refined", 2}, Race{1000, 3000, 995, "refined", 2},  // within noise, more kernels
+           Race{1000, 1009, 2000, "fused", 1},  // within noise (1 %) of "refined", and with fewer kernels
+           Race{1000, 1020, 2000, "refined", 2}, Race{1000, 3000, 995, "refined", 2},  // "single" has more kernels
        }) {
     Scratch scratch;
     WholeService service(scratch.path("a.db"));
@@ -65,15 +66,15 @@ TEST(WholeCovers, TheLeastTimeWinsAndFewerKernelsWithinNoise) {
     EXPECT_EQ(job.result->kernels, race.kernels);
     EXPECT_EQ(job.result->steps.size(), static_cast<size_t>(race.kernels));
     EXPECT_FALSE(chosen(job).why.empty());
-    // The stored answer has the times by which the cover was chosen.
+    // The answer from the store has the times by which the cover was chosen.
     const auto again = service.create("again", refined_trials(24));
     EXPECT_TRUE(again->cached);
     EXPECT_EQ(again->result->covers, job.result->covers);
   }
 }
 
-// Measured one by one, at different moments, the parts of the fused kernel take less time in sum. The cover with that
-// kernel and the one with its parts are both timed whole, and the faster one is chosen.
+// If its parts are measured one by one, at different moments, their times add up to less than the fused kernel's. The
+// cover with the fused kernel and the cover with its parts are both timed whole, and the faster one is chosen.
 TEST(WholeCovers, AGroupAsItIsRunsBesideItsParts) {
   for (const auto& [unsplit, kernels] : {std::pair{2000, 1}, std::pair{4000, 3}}) {
     Scratch scratch;
@@ -116,7 +117,8 @@ TEST(WholeCovers, WithoutTimesTheKernelsDecide) {
   EXPECT_THAT(chosen(job).why, HasSubstr("no cover was timed"));
 }
 
-// Other load comes and goes. The covers are timed again, in up to three batches, and compared by their fastest rounds.
+// Other load on the machine comes and goes. The covers are timed again, in up to three batches, and compared by their
+// fastest rounds.
 TEST(WholeCovers, AreTimedAgainWhereOtherLoadRan) {
   Scratch scratch;
   WholeService service(scratch.path("a.db"));
@@ -144,8 +146,8 @@ Trial samples(std::vector<int64_t> ns) {
   return trial;
 }
 
-// A cover's time is confirmed if a few of its fastest samples are close to each other. Its other samples do not matter,
-// nor do those of covers that cannot win.
+// A cover's time is confirmed if a few of its fastest samples are close to each other. Neither its other samples
+// matter, nor the samples of covers that cannot win.
 TEST(WholeCovers, AreConfirmedByFewSamplesThatAreClose) {
   const Trial calm = samples({1000, 1010, 1020, 1025, 2000, 2000, 2000, 2000, 2000});
   const Trial busy = samples({1010, 1010, 1100, 1900, 1300, 2000, 2000, 2000, 2000});
@@ -158,7 +160,7 @@ TEST(WholeCovers, AreConfirmedByFewSamplesThatAreClose) {
   EXPECT_FALSE(were_disturbed({busy, failed("it crashed")}));
 }
 
-// A time below the floor of the covers is stored as an error, so its cover is not chosen.
+// A measured time below the floor of the covers is stored as an error, so that its cover is not chosen.
 TEST(WholeCovers, ATimeBelowTheFloorWinsNothing) {
   Scratch scratch;
   WholeService service(scratch.path("a.db"));
@@ -181,7 +183,8 @@ TEST(WholeCovers, NoneAreTimedWhereAJobAsksForKernelsAlone) {
   EXPECT_FALSE(service.create("with", refined_trials(24))->cached) << "it is another answer";
 }
 
-// Kernels of simpler covers get a quarter of the trials, and the rest only if their cover comes close to the fastest.
+// Kernels of simpler covers get a quarter of the trials. They get the rest only if their cover comes close to the
+// fastest.
 TEST(WholeCovers, OnlyThoseThatComeCloseAreSearchedToTheEnd) {
   for (const auto& [single, wanted] : {std::pair{4000, 8}, std::pair{2100, 32}}) {
     Scratch scratch;
@@ -200,8 +203,8 @@ TEST(WholeCovers, OnlyThoseThatComeCloseAreSearchedToTheEnd) {
   }
 }
 
-// The coordinator restarts while a worker has the first or the second batch of covers (0: not at all). The same covers
-// are compared and the same one is chosen.
+// The coordinator restarts while a worker has the first or the second batch of covers (0: it does not restart). The
+// same covers are compared and the same cover is chosen.
 TEST(WholeCovers, ARestartGoesOnWithTheSameRace) {
   Scratch scratch;
   for (const int after : {0, 1, 2}) {
@@ -247,7 +250,7 @@ TEST(WholeCovers, AWorkerThatVanishesLosesNothing) {
   FakeWorker vanishing(service.channel, "w", first);
   const auto job = service.create("r", refined_trials(24));
   reached.wait();
-  // Another worker takes over its name, which ends its lease at once.
+  // Another worker takes over the name of the first one, which ends the first worker's lease at once.
   FakeWorker other(service.channel, "w", times);
   const Job end = service.watch(job->name).back();
   replaced.count_down();
@@ -275,7 +278,7 @@ TEST(WholeCovers, ACancelledRaceKeepsTheBestByKernels) {
   EXPECT_EQ(end.result->kernels, 2);
 }
 
-// --- what a batch is made of
+// --- the contents of a batch
 
 constexpr char kInputIsOutput[] = R"(graph {
   %0 = input "x" : f32[64,32] normal(0,1)

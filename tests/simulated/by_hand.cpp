@@ -26,7 +26,8 @@ std::vector<std::vector<double>> arguments_of(const Kernel& kernel) {
   return out;
 }
 
-// Returns "" if the simulator computes what the interpreter computes, else its error or the first difference.
+// Returns "" if the simulator's results are those of the interpreter, else the simulator's error or the first
+// difference.
 std::string judge(const Kernel& kernel, const Source& source, const std::string& path) {
   std::vector<std::vector<double>> expected = arguments_of(kernel);
   if (const absl::Status status = interpret(kernel, expected); !status.ok()) return status.ToString();
@@ -73,7 +74,7 @@ Kernel kernel_by_hand(const std::string& target, int team, int teams, int64_t gr
 std::vector<std::string> simulated_differences(const std::vector<Kernel>& kernels, const ChangeText& change) {
   std::vector<std::string> out(kernels.size());
   std::vector<Candidate> candidates;
-  std::vector<size_t> numbers;  // the kernel of each candidate
+  std::vector<size_t> numbers;  // number of the kernel of each candidate
   for (size_t i = 0; i < kernels.size(); ++i) {
     auto source = emit(kernels[i], machine_named(kernels[i].target));
     if (!source.ok()) {

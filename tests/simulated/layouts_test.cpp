@@ -1,5 +1,5 @@
 // Kernels whose tiles have random layouts, on the simulated GPU: the printed text places every element where the layout
-// says, also where coordinates are the XOR of what several bits of a position move along.
+// says, even if a coordinate is the XOR of parts that depend on several bits of the element's position.
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -25,7 +25,8 @@ using testing::LayoutSpace;
 using testing::random_layout;
 using testing::simulated_differences;
 
-// Returns the slice of a tile that lies in a buffer row by row; the teams' tiles follow one another from `first` on.
+// Returns the slice of a tile that is stored row by row in a buffer; the tiles of the teams follow one another from
+// `first` on.
 Slice rows_of(BufferId buffer, const std::vector<int64_t>& shape, int64_t first) {
   Slice out;
   out.buffer = buffer;
@@ -36,14 +37,14 @@ Slice rows_of(BufferId buffer, const std::vector<int64_t>& shape, int64_t first)
   return out;
 }
 
-// A team of a machine with lanes, and tiles that fit it.
+// A team of a machine with lanes, and a tile shape that fits the team.
 struct Place {
   std::string target;
   int team = 1, teams = 1;
   LayoutSpace space;
 };
 
-// Returns a random place with at most `most` elements for each thread.
+// Returns a random target, team and tile space, in which a thread has at most `most` elements of the tile.
 Place random_place(std::mt19937_64& random, int64_t most) {
   Place out;
   const bool wide = below(random, 2) == 0;
@@ -53,7 +54,7 @@ Place random_place(std::mt19937_64& random, int64_t most) {
   out.space.unit_bits = team_bits - out.space.lane_bits;
   out.space.vector_bits = below(random, 3);
   out.team = 1 << team_bits;
-  // A block has at least one wave.
+  // Every block has at least one wave.
   out.teams = std::max(1, (1 << wave_bits) / out.team) * (below(random, 3) == 0 ? 2 : 1);
   do {
     out.space.shape.clear();
@@ -79,7 +80,7 @@ void expect_right(const std::vector<Kernel>& kernels) {
 
 class Layouts : public testing::Sharded {};
 
-// y = x, through a tile of a random layout, and twice that through an expression.
+// A kernel that computes y = x through a tile of a random layout, and twice that through an expression.
 TEST_P(Layouts, ElementsAreWhereTheLayoutSays) {
   const auto [first, last] = seeds(160, 20261101);
   std::vector<Kernel> kernels;
@@ -101,8 +102,8 @@ TEST_P(Layouts, ElementsAreWhereTheLayoutSays) {
   expect_right(kernels);
 }
 
-// Returns the layout without the positions of the kinds `gone` along `axis`. Those that stay along the axis are
-// numbered from 0 on; along the other axis all positions stay.
+// Returns the layout without the positions of the kinds `gone` along `axis`. The positions that remain along the axis
+// are numbered anew from 0; along the other axis all positions remain.
 Layout without(const Layout& layout, int axis, std::string_view gone) {
   const int other = 1 - axis;
   Layout out;
@@ -126,8 +127,8 @@ Layout without(const Layout& layout, int axis, std::string_view gone) {
   return out;
 }
 
-// Sums along one axis of a tile whose other axis is on lanes too: by fold, then cross. Where waves share the axis,
-// there is one sum for each wave.
+// Sums along one axis of a tile whose other axis is distributed over lanes as well: by the instruction fold, then by
+// cross. If waves share the axis, there is one sum for each wave.
 TEST_P(Layouts, CrossesCombineTheLanesOfTheirAxis) {
   const auto [first, last] = seeds(160, 20261102);
   std::vector<Kernel> kernels;
@@ -173,7 +174,8 @@ TEST_P(Layouts, CrossesCombineTheLanesOfTheirAxis) {
   expect_right(kernels);
 }
 
-// Returns a kernel that converts a tile to one random layout after the other, and stores it after each conversion.
+// Returns a kernel that converts a tile to one random layout after the other, and stores the tile after each
+// conversion.
 constexpr int kConverts = 12;
 Kernel convert_kernel(uint64_t seed) {
   const DType kTypes[] = {DType::f32, DType::f64, DType::i32};
@@ -217,8 +219,8 @@ TEST_P(Layouts, ConvertsKeepTheElements) {
   expect_right(kernels);
 }
 
-// A tile is copied to a swizzled buffer, by stores or asynchronously, and loaded in another layout. The simulator
-// checks where elements lie, and that vectors are aligned there.
+// A tile is copied to a swizzled buffer, by stores or asynchronously, and loaded from there in another layout. The
+// simulator checks where elements lie, and that vectors are aligned there.
 TEST_P(Layouts, SwizzledBuffersHoldTheElements) {
   const auto [first, last] = seeds(160, 20261104);
   std::vector<Kernel> kernels;
@@ -264,15 +266,16 @@ TEST_P(Layouts, SwizzledBuffersHoldTheElements) {
   expect_right(kernels);
 }
 
-// Errors in the text of moves among threads are caught. Each kernel has one error, of a kind that fits it. Some errors
-// change no value: another lane or register may have a copy, or no thread reads another's values after a barrier.
+// Errors in the text of moves among threads are caught. Each kernel has one error, of a kind that fits the kernel. Some
+// errors change no value, because another lane or register has a copy, or no thread reads another thread's values after
+// a barrier.
 TEST(BrokenMoves, AreCaught) {
   const std::vector<std::pair<std::regex, const char*>> breakages = {
       {std::regex("wl_shuffle_xor<(1|2|4|8)>"), "wl_shuffle_xor<$1 * 2>"},  // another lane
       {std::regex("wl_shuffle<(\\d+)>\\((.*), (\\(?place.*)\\);"), "wl_shuffle<$1>($2, $3 ^ 1);"},
       {std::regex("(= \\(place & \\d+\\)) != 0 \\?"), "$1 == 0 ?"},  // another register
       {std::regex("wl_barrier\\(\\);"), ";"},
-      {std::regex(" \\^ "), " | "},  // of coordinates and lanes
+      {std::regex(" \\^ "), " | "},  // the XOR of coordinates and of lanes
   };
   const uint64_t first = testing::test_seed(20261105);
   const auto wanted = static_cast<size_t>(std::max<int64_t>(16, testing::scaled(64)));

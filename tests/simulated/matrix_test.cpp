@@ -1,5 +1,6 @@
-// Contractions by matrix instructions as NVIDIA's and AMD's targets print them, on the simulated GPU against the
-// oracle. The simulator computes the instruction by the formulas of the vendor's manual, not by the compiler's table.
+// Contractions by matrix instructions as NVIDIA's and AMD's targets print them, on the simulated GPU and compared with
+// the oracle. The simulator computes the instructions by the formulas of the vendors' manuals, not by the compiler's
+// table.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,7 +20,7 @@
 namespace wl {
 namespace {
 
-// The simulator has waves of 32 with NVIDIA's instructions and of 64 with AMD's.
+// The simulator has waves of 32 for NVIDIA's instructions and waves of 64 for AMD's.
 constexpr const char* kTargets[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a", "hip:gfx950", "cuda:sm_80"};
 
 class SimulatedMatrices : public testing::Sharded {};
@@ -32,7 +33,7 @@ struct Searched {
   const Machine& machine;
 };
 
-// Adds the kernels of a group at these points, and expects `mark` in their texts.
+// Adds the kernels of a group at these points of its space, and expects `mark` in the kernels' texts.
 void add_kernels(testing::CompiledChecks& checks, const Searched& group, uint64_t seed,
                  const std::vector<Point>& points, const char* mark) {
   const auto number = checks.group(group.graph, seed);
@@ -71,8 +72,8 @@ TEST_P(SimulatedMatrices, OfRandomProductsMeanTheirGraphs) {
   expect_all_right(checks);
 }
 
-// Expects that kernels are right and have `mark` in their texts: those of the graphs that `text` makes of seeds, at the
-// points that `points` chooses. Every third seed is for the first target, the others are for the second one.
+// Expects that kernels are right and have `mark` in their texts. `text` makes a graph of each seed, and `points`
+// chooses the points of its space. Every third seed is for the first target, the others are for the second one.
 template <typename Seeds, typename Text, typename Points>
 void expect_right(const Seeds& seeds, const char* name, const char* mark, Text text, Points points,
                   const std::array<const char*, 2>& targets = {"hip:gfx942", "cuda:sm_90a"}) {
@@ -90,7 +91,8 @@ void expect_right(const Seeds& seeds, const char* name, const char* mark, Text t
   expect_all_right(checks);
 }
 
-// Matrix instructions of groups of waves (wgmma), which read factors in shared memory until they are waited for.
+// Matrix instructions that groups of waves execute (wgmma). They read factors in shared memory, where the factors must
+// stay until the instructions are waited for.
 TEST_P(SimulatedMatrices, OfFactorsInMemoryMeanTheirGraphs) {
   expect_right(seeds(60, 20261127), "simulated_shared_factors", "wl_mma_wgmma64_", testing::shared_factor_product,
                testing::shared_factor_points);
@@ -101,49 +103,52 @@ TEST_P(SimulatedMatrices, OfBytesInMemoryMeanTheirGraphs) {
                testing::shared_factor_byte_product, testing::shared_factor_points, {"cuda:sm_90a", "cuda:sm_90a"});
 }
 
-// Some waves only copy the factors that the other waves multiply.
+// Products in which some waves only copy the factors that the other waves multiply.
 TEST_P(SimulatedMatrices, OfCopyingWavesMeanTheirGraphs) {
   expect_right(seeds(60, 20261128), "simulated_alongside", "wl_arrive_copied(",
                [](uint64_t seed) { return testing::copied_product(seed); }, testing::alongside_points,
                {"cuda:sm_80", "cuda:sm_90a"});
 }
 
-// Copying waves copy the factors as boxes of matrices (TMA).
+// Products in which the copying waves copy the factors as boxes of matrices (TMA).
 TEST_P(SimulatedMatrices, OfBoxesMeanTheirGraphs) {
   expect_right(seeds(60, 20261213), "simulated_boxes", "wl_box_load<", testing::product_of_boxes, testing::box_points,
                {"cuda:sm_90a", "cuda:sm_90a"});
 }
 
-// Products of f32 whose factors may be tf32.
+// Products of f32 whose factors may be rounded to tf32.
 TEST_P(SimulatedMatrices, OfTf32MeanTheirGraphs) {
   expect_right(seeds(40, 20261207), "simulated_tf32", "wl_mma_m16n8k8_tf32(", testing::tf32_product,
                testing::matrix_points, {"cuda:sm_80", "cuda:sm_90a"});
 }
 
-// Persistent blocks take tile after tile. Copying waves go on to the next tile while the sums of this one are stored.
+// Products by persistent blocks, which take tile after tile. The copying waves go on to the next tile while the sums of
+// the current tile are stored.
 TEST_P(SimulatedMatrices, OfPersistentBlocksMeanTheirGraphs) {
   expect_right(seeds(40, 20261201), "simulated_persistent", "", testing::product_of_tiles, testing::persistent_points,
                {"cuda:sm_80", "cuda:sm_90a"});
 }
 
-// The tiles that are left for a last round are shared by as many blocks as run at the same time.
+// Products whose last tiles are fewer than the blocks that run at the same time, so that several of these blocks share
+// each of them.
 TEST_P(SimulatedMatrices, OfLastRoundsMeanTheirGraphs) {
   expect_right(seeds(40, 20261210), "simulated_last_round", "wl_last<", testing::many_deep_tiles,
                testing::last_round_points);
 }
 
-// Several blocks each multiply a part of K, and the last of them adds up their partial sums.
+// Products in which several blocks each multiply a part of K, and the last of these blocks adds up their partial sums.
 TEST_P(SimulatedMatrices, OfSharedKMeanTheirGraphs) {
   expect_right(seeds(40, 20261128), "simulated_shared_k", "wl_last<", testing::deep_product, testing::shared_points);
 }
 
-// Tiles of several runs, each in another row of an image, with matrix instructions or on lanes.
+// Products whose tiles consist of several runs of elements, each in another row of an image, with matrix instructions
+// or on lanes.
 TEST_P(SimulatedMatrices, OfRunsMeanTheirGraphs) {
   expect_right(seeds(40, 20261130), "simulated_runs", "", testing::product_in_runs, testing::points_in_runs);
 }
 
-// Bytes by mma.sync, or by wgmma where products are large enough; then factors of 16 bits by gfx950's instructions of
-// twice the depth.
+// Products of bytes by mma.sync, or by wgmma if they are large enough; then products of 16-bit factors by gfx950's
+// instructions of twice the depth.
 TEST_P(SimulatedMatrices, OfBytesMeanTheirGraphs) {
   expect_right(seeds(40, 20261203), "simulated_bytes", "wl_mma_", testing::byte_product, testing::matrix_points,
                {"cuda:sm_80", "cuda:sm_90a"});
@@ -159,7 +164,7 @@ TEST_P(SimulatedMatrices, OfTwiceTheDepthMeanTheirGraphs) {
                {"hip:gfx950", "hip:gfx950"});
 }
 
-// Stages of stitched groups multiply values that earlier stages of the block left in shared memory.
+// Stages of stitched groups multiply values that earlier stages of the same block left in shared memory.
 TEST_P(SimulatedMatrices, OfStagesMeanTheirGraphs) {
   const auto [first, last] = seeds(24, 20261129);
   testing::CompiledChecks checks("simulated_stages");
@@ -179,7 +184,7 @@ TEST_P(SimulatedMatrices, OfStagesMeanTheirGraphs) {
   expect_all_right(checks);
 }
 
-// Values that one stage of a turn passes to the next stay in the fragments of matrix instructions.
+// Values that one stage passes to the next stay in registers, as fragments of matrix instructions.
 TEST_P(SimulatedMatrices, OfValuesInRegistersMeanTheirGraphs) {
   const auto [first, last] = seeds(24, 20261130);
   testing::CompiledChecks checks("simulated_resident");

@@ -1,6 +1,6 @@
-// Every group of the model files without a contraction, for three GPU targets: its kernels compile, and run on the
-// simulated GPU at reduced extents. Uses the files of tests/data; the long run uses all models (WARPLOOM_MODELS, or the
-// folder beside the tree).
+// Every group of the model files that has no contraction, for three GPU targets: its kernels compile, and run on the
+// simulated GPU at reduced extents. The files are those of tests/data; the long run uses all models (WARPLOOM_MODELS,
+// or the folder beside the tree).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::vector<std::filesystem::path> models_in(const std::filesystem::path& folder
   return files;
 }
 
-// Returns the distinct groups of the files without a contraction, by key.
+// Returns the distinct groups of the files that have no contraction, by key.
 std::map<std::string, Graph> groups_of(const std::vector<std::filesystem::path>& files, const Machine& machine) {
   std::map<std::string, Graph> groups;
   for (const std::filesystem::path& path : files) {
@@ -55,9 +55,9 @@ std::map<std::string, Graph> groups_of(const std::vector<std::filesystem::path>&
   return groups;
 }
 
-constexpr int kParts = 4;  // all models' groups are divided into this many tests
+constexpr int kParts = 4;  // number of tests among which the groups of all models are divided
 
-// The parameters are a target and the part of the groups to test.
+// The parameters are a target and the number of the part of the groups to test.
 class ModelGroups : public ::testing::TestWithParam<std::tuple<std::string, int>> {
  protected:
   void check(const std::vector<std::filesystem::path>& files, int points, int parts) {

@@ -9,10 +9,10 @@ namespace wl::testing {
 namespace {
 
 struct Breakage {
-  const char* kind;  // a kernel is broken once for every kind that applies to it
+  const char* kind;  // the kind; a kernel is broken once for every kind that applies to the kernel
   const char* name;
   std::regex what;
-  const char* with;  // replacement text; "$1" stands for the first group of the pattern
+  const char* with;  // replacement of the matched text; "$1" is the pattern's first group
 };
 
 const std::vector<Breakage>& breakages() {
@@ -24,7 +24,8 @@ const std::vector<Breakage>& breakages() {
        "wl_shuffle_xor<$1 * 2>"},
       {"bound", "a tail is shorter", std::regex("wl_left\\((\\d+)L - "), "wl_left($1L - WL_LANES - "},
       {"bound", "a store's tail is longer", std::regex("(wl_store_n.*wl_left\\()(\\d+)L - "), "$1$2L + WL_LANES - "},
-      // The first row of a tile, or of one of its runs, is a multiple of a height, so one row less can mean the same.
+      // The pattern excludes first rows of a tile, or of one of its runs: they are multiples of a height, so a bound
+      // that is one row less can mean the same.
       {"bound", "a row less", std::regex("wl_within\\((?!v\\d+\\*\\d+L(?: \\+ \\d+L)?,)([^)]*), (\\d+)L\\)"),
        "wl_within($1, $2L - 1)"},
       {"bound", "a tile less", std::regex("wl_within\\((v\\d+\\*(\\d+)L), (\\d+)L\\)"), "wl_within($1, $3L - $2L)"},
@@ -47,7 +48,7 @@ const std::vector<Breakage>& breakages() {
        "$011 - $2);"},
       {"phase", "nobody arrives", std::regex("wl_arrive(_copied)?\\(.*\\);"), ";"},
       {"phase", "a phase ends with fewer", std::regex("(wl_begin_phases<\\d+, )(\\d+),"), "$1$2 - 1,"},
-      // With two slots, swapping the slots of each pair of steps would change nothing.
+      // Slots are not swapped: with two slots, swapping the slots of each pair of steps would change nothing.
       {"phase", "a phase is always the first slot's", std::regex("(wl_(?:await|await_near|arrive)\\(p\\d+ \\+ )v\\d+"),
        "$010L"},
       {"pass", "a pass does not wait for the one before", std::regex("if \\(pass == 1\\)"), "if (pass <= 1)"},
@@ -99,7 +100,8 @@ const std::vector<Breakage>& breakages() {
   return *kAll;
 }
 
-// Returns what is common to the lines that one instruction prints for its registers: its tile, buffer and calls.
+// Returns what the lines that one instruction prints for its registers have in common: the tile, the buffer and the
+// called functions.
 std::string instruction_of(const std::string& line) {
   static const std::regex kTile("t\\d+_"), kName("\\bp\\d+\\b|\\bwl_[a-z_]+|==|\\?"), kNumber("\\d+"),
       kPlace("\\(place(\\*\\d+)? \\+ \\d+\\)");

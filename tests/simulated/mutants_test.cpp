@@ -86,7 +86,7 @@ std::optional<Case> case_at(const Graph& graph, const Domain& domain, const Mach
   return one;
 }
 
-// The same for the last of `drawn` random schedules that is `wanted`.
+// Does the same for the last of `drawn` random schedules for which `wanted` is true.
 std::optional<Case> case_of(const Graph& graph, const Machine& machine, uint64_t seed,
                             const std::function<bool(const Schedule&)>& wanted, int drawn = 1) {
   const auto domain = analyze(graph, machine);
@@ -98,8 +98,8 @@ std::optional<Case> case_of(const Graph& graph, const Machine& machine, uint64_t
   return case_at(graph, *domain, machine, space, points.back());
 }
 
-// Returns the group with every reduction as an output too. What follows a reduction can hide its value: erf of a large
-// sum is 1, whatever was left out of the sum.
+// Returns the group with every reduction as an output as well. Ops that follow a reduction can hide its value: erf of a
+// large sum is 1, whatever was left out of the sum.
 Graph with_reductions_stored(Graph graph) {
   for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node) {
     const auto stores = [node](const Output& output) { return output.node == node; };
@@ -117,7 +117,7 @@ std::optional<Case> random_case(uint64_t seed) {
   return case_of(graph, machine, seed, [](const Schedule&) { return true; });
 }
 
-// Returns a contraction by matrix instructions; every other pair of seeds has asynchronous copies.
+// Returns a contraction by matrix instructions; every other pair of seeds gives it asynchronous copies.
 std::optional<Case> matrix_case(uint64_t seed) {
   const Graph graph = parse(testing::ContractionText(seed, 200'000, seed % 2 == 0 ? "bf16" : "f16").text()).value();
   return case_of(graph, testing::machine_named("cuda:sm_80"), seed, [seed](const Schedule& schedule) {
@@ -125,7 +125,7 @@ std::optional<Case> matrix_case(uint64_t seed) {
   });
 }
 
-// Returns the kernel of a graph at the last of some points of its space.
+// Returns the kernel of a graph at the last of several points of its space.
 std::optional<Case> last_of(const std::string& text, const std::string& target,
                             const std::function<std::vector<Point>(const Space&, const Domain&)>& points_of) {
   const Graph graph = parse(text).value();
@@ -143,7 +143,8 @@ std::optional<Case> shared_factor_case(uint64_t seed) {
                  [seed](const Space& space, const Domain&) { return testing::shared_factor_points(space, 2, seed); });
 }
 
-// Whether slots are filled more than once, so that their phases matter: a ring with a slot for every step needs none.
+// Returns whether slots are filled more than once, so that their phases matter: a ring with a slot for every step needs
+// no phases.
 bool fills_slots_again(const Schedule& schedule, const Domain& domain) {
   return 2 * schedule[kStages] * schedule[kStepK] < extent_of(domain, domain.reduced) + schedule[kStepK];
 }
@@ -158,7 +159,7 @@ std::optional<Case> alongside_case(uint64_t seed) {
                  });
 }
 
-// Returns a contraction of which the last tiles are shared by the blocks.
+// Returns a contraction whose last tiles are shared by several blocks.
 std::optional<Case> rounds_case(uint64_t seed) {
   constexpr const char* kRows[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a"};
   return last_of(
@@ -166,7 +167,7 @@ std::optional<Case> rounds_case(uint64_t seed) {
       [seed](const Space& space, const Domain&) { return testing::last_round_points(space, 1 + seed % 2, seed); });
 }
 
-// Returns a contraction whose factors are copied as boxes of matrices.
+// Returns a contraction whose factors are copied as boxes of matrices (TMA).
 std::optional<Case> boxes_case(uint64_t seed) {
   return last_of(testing::product_of_boxes(seed), "cuda:sm_90a", [seed](const Space& space, const Domain& domain) {
     std::vector<Point> points = testing::box_points(space, 4, seed);
@@ -175,8 +176,8 @@ std::optional<Case> boxes_case(uint64_t seed) {
   });
 }
 
-// Returns attention whose values stay in registers. The kind "identity" is not for it: another identity only matters in
-// rows of which no key is seen.
+// Returns attention whose values stay in registers. It is not broken by the kind "identity": a wrong identity only
+// matters in rows of which no key is seen.
 std::optional<Case> resident_case(uint64_t seed) {
   const Graph graph = testing::drawn_resident_attention(seed);
   constexpr const char* kRows[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a"};
@@ -188,8 +189,8 @@ std::optional<Case> resident_case(uint64_t seed) {
   return case_at(graph, domain, machine, space, points[seed % points.size()]);
 }
 
-// Returns a contraction whose tiles have several runs, or one of bytes, by matrix instructions. The kind "slot" is not
-// for it: its pattern also finds the taps of windows, whose order does not matter.
+// Returns a contraction by matrix instructions whose tiles have several runs, or one of bytes. It is not broken by the
+// kind "slot", whose pattern also matches the taps of windows, whose order does not matter.
 std::optional<Case> runs_case(uint64_t seed) {
   const bool bytes = seed % 3 == 0;
   const Graph graph = parse(bytes ? testing::byte_product(seed) : testing::product_in_runs(seed)).value();
@@ -203,7 +204,7 @@ std::optional<Case> runs_case(uint64_t seed) {
   return case_at(graph, domain, machine, space, points.back());
 }
 
-// Returns a contraction on lanes with asynchronous copies, every other one with reads that run ahead too.
+// Returns a contraction on lanes with asynchronous copies. In every other one, reads into registers run ahead as well.
 std::optional<Case> pipelined_case(uint64_t seed) {
   const Graph graph = parse(testing::ContractionText(seed, 60'000, "f32").text()).value();
   const auto wanted = [seed](const Schedule& schedule) {
@@ -212,7 +213,7 @@ std::optional<Case> pipelined_case(uint64_t seed) {
   return case_of(graph, testing::machine_named("cuda:sm_80"), seed, wanted, 20);
 }
 
-// Breaks `wanted` kernels once by each of these kinds that fits them, and expects that 95 % of the mutants are caught.
+// Breaks `wanted` kernels, each once by every given kind that fits it, and expects that 95 % of the mutants are caught.
 void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& kinds,
                    const std::function<std::optional<Case>(uint64_t)>& make) {
   std::vector<Case> cases;
@@ -223,7 +224,7 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
     std::vector<Mutant> all;
     testing::break_kernel(static_cast<int>(cases.size()), one->source, all);
     std::erase_if(all, [&](const Mutant& mutant) { return !kinds.contains(mutant.kind); });
-    if (all.empty()) continue;  // the kernel has no tails, reductions or barriers to break
+    if (all.empty()) continue;  // the kernel has no tails, reductions or barriers that could be broken
     cases.push_back(*std::move(one));
     std::map<std::string, std::vector<Mutant*>> by_kind;
     for (Mutant& mutant : all) by_kind[mutant.kind].push_back(&mutant);
@@ -234,7 +235,7 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
     Mutant* const mutant = &one;
     Candidate& candidate = candidates.emplace_back();
     candidate.trial = static_cast<int64_t>(candidates.size());
-    // Mutants of one kernel share a translation unit, so each needs its own name.
+    // Mutants of one kernel are in one translation unit, so each mutant needs a name of its own.
     const std::string name = cat(mutant->source.entry, "_", candidates.size());
     std::string& text = mutant->source.text;
     text.replace(text.find(mutant->source.entry), mutant->source.entry.size(), name);
@@ -248,7 +249,7 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
   options.deadline_ns = 300'000'000'000;
   const auto compiled = compile_cpu(candidates, options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  std::map<std::string, std::pair<int, int>> tally;  // for each kind, the numbers of mutants caught and made
+  std::map<std::string, std::pair<int, int>> tally;  // by kind, the numbers of mutants that were caught and made
   int caught = 0;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const Compiled& one = (*compiled)[i];
@@ -267,8 +268,8 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
   EXPECT_GE(caught, static_cast<int>(0.95 * static_cast<double>(chosen.size()))) << "of " << chosen.size();
 }
 
-// Without the kinds "slot" and "round": random groups have one slot number for all accesses to a slot, and their last
-// turn may have no row, so these changes may change nothing. They are tested with the products below.
+// The kinds "slot" and "round" are left out: random groups use one slot number for all accesses to a slot, and their
+// last turn may have no row, so these breakages may change nothing. They are tested with the products below.
 TEST(Simulated, CatchesBrokenKernels) {
   expect_caught(testing::test_seed(20260801), static_cast<size_t>(testing::scaled(20)),
                 {"barrier", "shuffle", "bound", "mask", "async", "pass", "last", "meet", "identity"}, random_case);
@@ -305,7 +306,7 @@ TEST(Simulated, CatchesBrokenBoxes) {
                 {"barrier", "phase", "box", "shared factor", "swizzle"}, boxes_case);
 }
 
-// Without the kind "barrier": rings whose slots begin anew in every round need no barriers between rounds.
+// The kind "barrier" is left out: rings whose slots begin anew in every round need no barriers between rounds.
 TEST(Simulated, CatchesBrokenRounds) {
   expect_caught(testing::test_seed(20261210), static_cast<size_t>(testing::scaled(10)), {"phase", "last", "round"},
                 rounds_case);

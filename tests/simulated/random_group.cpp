@@ -21,7 +21,7 @@ class Generator {
       if (chance(40)) axes_.push_back(i);
     wide_.push_back(input(shape_));
     const int64_t stages = axes_.empty() ? 0 : below(4);
-    bool powers = false;  // whether exp(v - max v) was made, after which comes a sum
+    bool powers = false;  // whether exp(v - max v) was made, after which a sum is made
     for (int64_t stage = 0; stage <= stages; ++stage) {
       for (int64_t i = powers ? -1 : below(4); i >= 0; --i) wide_.push_back(elementwise());
       if (stage == stages) break;
@@ -76,7 +76,7 @@ class Generator {
     return add({.op = Op::broadcast, .shape = shape_, .operands = {x}, .ints = std::move(dims)});
   }
 
-  // Returns a value of the whole shape that is read from an input.
+  // Returns a value of the whole shape, read from an input.
   NodeId operand() {
     const auto rank = static_cast<int64_t>(shape_.size());
     switch (below(8)) {
@@ -145,11 +145,13 @@ class Generator {
     const NodeId x = any(chance(70) ? std::vector<NodeId>{wide_.back()} : wide_);
     if (chance(40)) {
       const Op op = kOne[below(std::size(kOne))];
-      // Integers only have arithmetic. An exponential of an exponential would overflow.
+      // Integers get only arithmetic ops. The operand of exp is limited by tanh, since an exponential of an exponential
+      // would overflow.
       if (!is_float(dtype_)) return apply(Op::neg, {x});
       return apply(op, {op == Op::exp ? apply(Op::tanh, {x}) : x});
     }
-    // The difference of a value and itself would be zero. Integers stay away from the ends of their range.
+    // The two operands differ, since the difference of a value and itself would be zero. Integers stay away from the
+    // ends of their range.
     NodeId y = any(wide_);
     if (y == x || chance(60)) y = operand();
     const Op op = kTwo[below(std::size(kTwo))];
@@ -161,7 +163,7 @@ class Generator {
     return add({.op = op, .operands = {wide_.back()}, .ints = axes_});
   }
 
-  // Broadcasts a result along the axes that were reduced.
+  // Broadcasts a result of a reduction along the axes that were reduced.
   NodeId back(NodeId result) {
     std::vector<int64_t> dims;
     for (int64_t i = 0; i < static_cast<int64_t>(shape_.size()); ++i)
@@ -177,7 +179,7 @@ class Generator {
   const int64_t largest_;
   DType dtype_ = DType::f32;
   Shape shape_;
-  std::vector<int64_t> axes_;  // the axes that are reduced
+  std::vector<int64_t> axes_;  // the axes that the group reduces
   std::vector<NodeId> wide_, narrow_, outputs_;
   Graph graph_;
 };

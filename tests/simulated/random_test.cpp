@@ -1,4 +1,5 @@
-// Random fused groups with random plans, as GPU targets print them, on the simulated GPU against the oracle.
+// Random fused groups with random plans, as GPU targets print them, run on the simulated GPU and compared with the
+// oracle.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,7 +77,7 @@ TEST_P(SimulatedFuzz, RandomGroupsMeanTheirGraphs) {
   for (const uint64_t wanted = last - first; static_cast<uint64_t>(groups) < wanted; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Machine machine = testing::machine_named(kRows[seed % std::size(kRows)]);
-    // Every other seed takes the fused part of a general graph, the others a group that suits GPUs.
+    // Every other seed gives the fused part of a general graph, the others give a group that suits GPUs.
     const Graph graph = seed % 2 == 0 ? testing::random_group(seed)
                                       : random_graph(seed, {.nodes = 14, .largest = 6000, .f32_only = seed % 3 != 0});
     const auto cover = cover_greedy(graph, machine);

@@ -12,7 +12,7 @@
 namespace wl::testing {
 namespace {
 
-// The factors of every axis of every node, and the graph that results from other extents.
+// The factors of every axis of every node. From these, the graph with other extents is made.
 class Extents {
  public:
   explicit Extents(const Graph& graph) : graph_(graph) {
@@ -24,11 +24,11 @@ class Extents {
     for (int leaf : leaves) sizes_[leaf] = factors_.extent(leaf);
   }
 
-  using Sizes = std::map<int, int64_t>;  // extents by number of the factor
+  using Sizes = std::map<int, int64_t>;  // extents of the factors, by number of the factor
   const Sizes& sizes() const { return sizes_; }
 
-  // Returns the graph with other extents of its factors; nullopt if an op does not allow them. An axis that is
-  // determined by others gets the extent that follows, which is set in `sizes`.
+  // Returns the graph with other extents of its factors; nullopt if an op does not allow them. An axis whose extent
+  // follows from other axes gets this extent, which is stored in `sizes`.
   std::optional<Graph> with(Sizes& sizes) const {
     for (size_t repairs = 0; repairs <= sizes.size(); ++repairs) {
       int follows = -1;
@@ -47,7 +47,7 @@ class Extents {
     for (int64_t extent : shape) axes.push_back(factors_.axis(extent));
     return axes;
   }
-  // Axes whose factors do not nest keep their extents.
+  // If the factors of two equal axes do not nest, both axes keep their extents.
   void equate(const FactorList& a, const FactorList& b) {
     if (!factors_.unify(a, b)) rigid_.insert(rigid_.end(), {a, b});
   }
@@ -119,7 +119,7 @@ class Extents {
         // the taps of a window keep their extents
         for (size_t i = x.size(); i < axes.size(); ++i) rigid_.push_back(axes[i]);
         return axes;
-      default:  // slice, pad: an axis that is not cut keeps its extent
+      default:  // slice and pad: an axis that is not cut keeps its factors
         for (size_t i = 0; i < axes.size(); ++i) {
           const bool whole = n.shape[i] == from[i] && n.ints[i] == 0 && n.ints2[i] == (n.op == Op::slice ? 1 : 0);
           if (whole) axes[i] = x[i];
@@ -168,7 +168,8 @@ class Extents {
     return out;
   }
 
-  // A slice's start is a multiple of its extent plus a rest, and the rest is kept. A slice at the end stays at the end.
+  // A slice's start is a multiple of its extent plus a remainder, and the remainder is kept. A slice at the end stays
+  // at the end.
   static void place_slice(Node& slice, const Shape& from, const Shape& shape, const Shape& to) {
     for (size_t i = 0; i < shape.size(); ++i) {
       if (slice.shape[i] == shape[i] && from[i] == to[i]) continue;
@@ -204,8 +205,8 @@ class Extents {
   Sizes sizes_;
 };
 
-// Returns the possible extents, smallest first. Some of the powers of two that divide the extent are kept, and so is
-// whether it is a power of two.
+// Returns the extents to try, smallest first: 1, 3, 5, 9 and 17 times each power of two that divides the extent, and
+// the extent halved again and again.
 std::vector<int64_t> smaller(int64_t extent) {
   const int64_t even = extent & -extent;
   std::set<int64_t> out;
@@ -223,7 +224,7 @@ Graph shrink(const Graph& graph, const std::function<bool(const Graph&)>& same) 
   const Extents extents(graph);
   Extents::Sizes sizes = extents.sizes();
   Graph best = graph;
-  // Gives `factors` the smallest of `values` that they may have.
+  // Gives all of `factors` the smallest of `values` that is accepted.
   const auto try_values = [&](const std::vector<int>& factors, const std::vector<int64_t>& values) {
     for (int64_t value : values) {
       Extents::Sizes fewer = sizes;
@@ -238,7 +239,7 @@ Graph shrink(const Graph& graph, const std::function<bool(const Graph&)>& same) 
   };
   for (bool changed = true; changed;) {
     changed = false;
-    // Equal extents are shrunk together first, as the parts of a split must be, then one by one.
+    // Equal extents are first shrunk together, as the parts of a split must be, then one by one.
     std::map<int64_t, std::vector<int>, std::greater<>> equal;
     for (const auto& [factor, size] : sizes) equal[size].push_back(factor);
     for (const auto& [size, factors] : equal) {

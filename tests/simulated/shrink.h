@@ -1,4 +1,4 @@
-// Shrinks a group to smaller extents. Axes of a graph are products of factors that its ops equate or cut
+// Shrinks a group to smaller extents. Axes of a graph are products of factors that the ops equate or cut
 // (domain/factors), and each factor may get another extent. The extents of pads, windows and concats follow, and slices
 // begin at the same place within a part. Only `same` decides how far a group may shrink, so a test can require that a
 // schedule is still legal or that the kernel has the same instructions.
@@ -12,7 +12,7 @@
 namespace wl::testing {
 
 // Returns a graph of the same computation on smaller extents that `same` accepts. Every extent in turn is made as small
-// as that allows. Returns the graph itself when nothing can shrink. `same` is called with verified graphs only.
+// as `same` allows. Returns the graph itself if nothing can shrink. `same` is called only with verified graphs.
 Graph shrink(const Graph& graph, const std::function<bool(const Graph&)>& same);
 
 }  // namespace wl::testing

@@ -1,4 +1,5 @@
-// Stitched groups as compiled code: on this machine's CPU, and as GPU targets print them, on the simulated GPU.
+// Kernels of stitched groups as compiled code: on this machine's CPU and, as GPU targets print them, on the simulated
+// GPU.
 #include <gtest/gtest.h>
 
 #include "compiler/cover/stitching.h"

@@ -29,7 +29,7 @@ using wl::cat;
 using wl::testing::file_text;
 
 constexpr uint64_t kSeed = 7;
-constexpr int64_t kBlock = 1 << 20;  // number of elements written at once
+constexpr int64_t kBlock = 1 << 20;  // number of elements that are written at a time
 
 std::string json_number(double value) {
   if (std::isnan(value)) return "NaN";

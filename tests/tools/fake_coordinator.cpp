@@ -1,5 +1,5 @@
-// A coordinator with a simulated compiler in a process of its own, so that tests can kill it. Prints "ready" when it
-// serves.
+// A coordinator with a simulated compiler in a process of its own, so that tests can kill it. It prints "ready" when it
+// answers calls.
 #include <signal.h>
 
 #include <cstdio>

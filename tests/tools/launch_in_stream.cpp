@@ -1,7 +1,7 @@
 // launch_in_stream BUNDLE cuda|hip [lazy]: runs a bundle for GPUs by the C library with host memory, then with device
-// memory in a stream of its own, and compares every output. `lazy` is for the fake driver, which runs the work in such
-// a stream when the stream is queried, so outputs must not change before. On a difference it prints it and exits
-// with 1.
+// memory in a stream of its own, and compares every output. `lazy` is for the fake driver, which executes the work of
+// such a stream only when the stream is queried, so outputs must not change before the query. If an output differs, the
+// program prints it and exits with 1.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -57,7 +57,7 @@ struct Memory {
 };
 
 void fill(void* memory, size_t bytes, size_t input) {
-  auto* const values = static_cast<float*>(memory);  // the test's inputs are f32
+  auto* const values = static_cast<float*>(memory);  // the inputs of the test's bundles are f32
   for (size_t i = 0; i < bytes / sizeof(float); ++i) values[i] = static_cast<float>((i * 7 + input * 3) % 23) / 8;
 }
 
@@ -110,11 +110,11 @@ void run(const std::string& folder, const std::string& family, bool lazy) {
     }
     compare("in a stream");
   }
-  for (int time = 0; time < 3; ++time) {  // the library launches a graph from the second time on
+  for (int time = 0; time < 3; ++time) {  // from the second time on, the library launches a CUDA or HIP graph
     device.run();
     compare("with memory of the device");
   }
-  // One input and one output in host memory again.
+  // One input and one output are in host memory again, the others in device memory.
   device.bind_input(0, host.input(0));
   std::vector<char> back(outputs[0].bytes);
   device.bind_output(0, back.data());

@@ -37,7 +37,7 @@ absl::StatusOr<Source> default_source(const Graph& group, const Machine& machine
   return source.ok() ? std::move(source) : at_stage("emit", source.status());
 }
 
-// Reads the arrays of inputs.txt, by name.
+// Reads the arrays that inputs.txt lists, by name.
 absl::StatusOr<std::map<std::string, Array>> read_arrays(const std::string& folder) {
   std::map<std::string, Array> arrays;
   std::ifstream list(folder + "/inputs.txt");
@@ -50,7 +50,7 @@ absl::StatusOr<std::map<std::string, Array>> read_arrays(const std::string& fold
   return arrays;
 }
 
-// Buffers of every value that a step reads or writes, and of every output.
+// The buffers of every value that a step reads or writes, and of every output.
 class Memory {
  public:
   explicit Memory(const Graph& graph) : graph_(graph), buffers_(graph.nodes.size()), there_(graph.nodes.size()) {}
@@ -149,7 +149,7 @@ absl::StatusOr<OnnxCase> prepare_case(const std::string& folder, CoverFunction c
   const auto covered = cover(out.graph, machine);
   if (!covered.ok()) return at_stage("cover", covered.status());
   for (const Group& group : covered->groups) {
-    // A group whose stores are all inputs of the graph needs no kernel.
+    // A group needs no kernel if all values that it stores are inputs of the graph.
     if (std::all_of(group.stores.begin(), group.stores.end(),
                     [&](NodeId id) { return out.graph.nodes[id].op == Op::input; }))
       continue;

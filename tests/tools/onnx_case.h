@@ -22,7 +22,7 @@ namespace wl::testing {
 // Collects the distinct kernels of all cases.
 class Kernels {
  public:
-  // Returns the number of `source`, which its entry identifies.
+  // Returns the number of the kernel of `source`, which is identified by the source's entry name.
   int number_of(Source source);
   const std::vector<Candidate>& all() const { return candidates_; }
   const Source& operator[](int number) const { return candidates_[static_cast<size_t>(number)].source; }
@@ -35,11 +35,11 @@ class Kernels {
 struct OnnxCase {
   struct Step {
     int kernel = 0;
-    std::vector<NodeId> args;  // numbers of the argument values in `graph`, in call order
+    std::vector<NodeId> args;  // the argument values' numbers in `graph`, in the order of the call
   };
   std::string folder;
-  int variant = 0;  // index of the first model that could be imported
-  Graph graph;      // the simplified graph of the model
+  int variant = 0;  // index of the first model of the case that could be imported
+  Graph graph;      // the simplified graph of this model
   std::vector<Step> steps;
 };
 
@@ -50,8 +50,8 @@ using CoverFunction = absl::StatusOr<Cover> (*)(const Graph&, const Machine&);
 absl::StatusOr<OnnxCase> prepare_case(const std::string& folder, CoverFunction cover, const Machine& machine,
                                       Kernels& kernels);
 
-// Runs the case with the objects (paths, one per kernel) and writes its outputs. Memory has red zones, and outputs are
-// poisoned first. It should run in a child process, since a wrong kernel may crash the process.
+// Runs the case with the objects (paths, one per kernel) and writes the case's outputs. Memory has red zones, and
+// outputs are poisoned first. Should be called in a child process, since a wrong kernel may crash the process.
 absl::Status run_case(const OnnxCase& the_case, const Kernels& kernels, const std::vector<std::string>& objects);
 
 }  // namespace wl::testing

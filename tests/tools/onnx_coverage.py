@@ -98,7 +98,7 @@ def compare(case, folder, report):
             return f"output {i} is {dtype}{list(shape)}, expected {want.dtype}{list(want.shape)}"
         got, bound = np.fromfile(folder / f"out.{i}.bin", dtype=np.float64).reshape((2, *shape))
         want = want.astype(np.float64)
-        # Roundings between ops, such as those of bfloat16, are part of the bounds and not of the double-precision values.
+        # The oracle's double-precision values lack the roundings between ops, such as those of bfloat16; the bounds include them.
         with np.errstate(all="ignore"):
             got = np.where(np.isfinite(bound) & (np.abs(got - want) <= bound), want, got)
         try:
@@ -109,7 +109,7 @@ def compare(case, folder, report):
 
 
 def evaluate(jobs, base):
-    """Returns the line that eval_onnx prints for each folder."""
+    """Returns the line of eval_onnx's output for each folder."""
     reports = {}
     for begin in range(0, len(jobs), 50):
         run = subprocess.run([TOOL, "--given", *[base / case.name for case in jobs[begin:begin + 50]]],

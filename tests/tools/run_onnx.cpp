@@ -51,7 +51,7 @@ struct Settings {
   std::string target;
 };
 
-// Shared memory: the child that prepares the cases writes it, and its parent reads it if the child has crashed.
+// Shared memory: the child process that prepares the cases writes it, and the parent reads it if the child has crashed.
 struct Progress {
   std::atomic<int> preparing{-1};
 };
@@ -80,7 +80,8 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-// Returns the path of every kernel's object, empty if the kernel does not compile; `messages` then has the reason.
+// Returns the path of every kernel's object. The path is empty if the kernel does not compile; `messages` then has the
+// reason.
 absl::StatusOr<std::vector<std::string>> compile_all(const Kernels& kernels, const Settings& settings,
                                                      std::map<int, std::string>& messages) {
   std::map<std::string, std::string> known;
@@ -108,7 +109,7 @@ absl::StatusOr<std::vector<std::string>> compile_all(const Kernels& kernels, con
   options.deadline_ns = 300'000'000'000;
   std::ofstream out(index, std::ios::app);
   double seconds = 0;
-  // Compiles in parts, so that an interrupted run leaves objects for the next one.
+  // Compiles the kernels in parts, so that an interrupted run leaves objects for the next one.
   for (size_t begin = 0; begin < fresh.size(); begin += kPart) {
     const std::vector<Candidate> part(
         fresh.begin() + static_cast<std::ptrdiff_t>(begin),

@@ -1,7 +1,7 @@
-// Scale and seeds of the random tests. WARPLOOM_TEST_SCALE multiplies every count: `make test` uses 0.25, `make
-// test-long` 10, the sanitizers 0.1. Below 1, tests over long lists run a part of them. WARPLOOM_TEST_SEED replaces the
-// first seed; the seeds are printed, and a failure names its own. A test of many seeds is divided into shards, so that
-// ctest runs it on every core.
+// Scale and seeds of the random tests. WARPLOOM_TEST_SCALE multiplies the count of every test: `make test` uses 0.25,
+// `make test-long` 10, the sanitizers 0.1. If the scale is below 1, tests over long lists run only a part of them.
+// WARPLOOM_TEST_SEED replaces the first seed. The seeds are printed, and a failure names its seed. A test of many seeds
+// is divided into shards, so that ctest can run it on all cores.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@ inline double test_scale() {
   return text == nullptr ? 1 : std::strtod(text, nullptr);
 }
 
-// Returns `seconds`, or ten times as many where the scale is below 0.25, as in builds with (slow) sanitizers.
+// Returns a time limit: `seconds`, or ten times as many if the scale is below 0.25, as it is for slow (sanitized)
+// builds.
 inline std::chrono::seconds patience(int64_t seconds) {
   return std::chrono::seconds(test_scale() < 0.25 ? 10 * seconds : seconds);
 }
@@ -47,7 +48,7 @@ std::vector<T> sampled(const std::vector<T>& all, uint64_t turn = 0) {
   return out;
 }
 
-// Returns the first seed, WARPLOOM_TEST_SEED or `otherwise`, and prints it.
+// Returns the first seed of a test, WARPLOOM_TEST_SEED if set, otherwise `otherwise`. Prints the seed.
 inline uint64_t test_seed(uint64_t otherwise) {
   const char* text = std::getenv("WARPLOOM_TEST_SEED");
   const uint64_t seed = text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);

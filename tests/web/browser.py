@@ -1,5 +1,5 @@
-"""A real Chromium without a window, driven over pipes by its DevTools protocol. It collects problems of its pages (messages of the console,
-exceptions, violations of the content security policy) and the addresses of all requests."""
+"""A real Chromium without a window, driven over pipes by its DevTools protocol. The class collects the problems of its pages (messages to
+the console, exceptions, violations of the content security policy) and the addresses of all requests."""
 
 import base64
 import fcntl
@@ -28,16 +28,16 @@ def program():
 
 
 class Navigated(AssertionError):
-    """The browser left a page while an expression was evaluated in it."""
+    """Raised if the browser left a page while an expression was evaluated in it."""
 
 
 class Browser:
-    """`trusted`: the digest of a public key whose certificates are accepted (certificate_key)."""
+    """`trusted`: the digest of a public key; certificates with this key are accepted (certificate_key)."""
 
     def __init__(self, scratch, trusted=None):
         flags = [*QUIET, f"--user-data-dir={scratch.path('chromium')}"]
         if os.geteuid() == 0:
-            flags.append("--no-sandbox")  # as root, Chromium does not start with its sandbox
+            flags.append("--no-sandbox")  # Chromium's sandbox does not start as root
         if trusted:
             flags.append(f"--ignore-certificate-errors-spki-list={trusted}")
         theirs_in, self.out = pipe()
@@ -111,7 +111,8 @@ class Browser:
         return answer["result"].get("value")
 
     def until(self, expression, what, deadline=60):
-        """Waits until an expression is true, and returns its value. The page may be loading, or be replaced by another, meanwhile."""
+        """Waits until an expression is true, and returns the expression's value. Meanwhile the page may be loading, or be replaced by
+        another page."""
         tried = f"(() => {{ try {{ return {expression} }} catch {{ return null }} }})()"
         try:
             return until(lambda: self.js_of_any_page(tried), deadline, what)
@@ -119,7 +120,7 @@ class Browser:
             raise AssertionError(f"{late}\n{self.text()}\nproblems: {self.problems}") from late
 
     def js_of_any_page(self, expression):
-        """Returns js(expression), or None if another page replaced the page before it had answered."""
+        """Returns js(expression), or None if another page replaced the page before it could answer."""
         try:
             return self.js(expression)
         except Navigated:
@@ -160,7 +161,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
     def shot(self, name):
-        """Returns a picture of the whole page as PNG, and writes it to the folder that WARPLOOM_SHOTS names, if it is set."""
+        """Returns a picture of the whole page as PNG, and also writes it to the folder that WARPLOOM_SHOTS names, if this is set."""
         data = base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"])
         if folder := os.environ.get("WARPLOOM_SHOTS"):
             pathlib.Path(folder, f"{name}.png").write_bytes(data)
@@ -168,7 +169,7 @@ class Browser:
 
 
 def pipe():
-    """Returns the ends of a pipe, on descriptors from 20 on, so that they are not 3 or 4."""
+    """Returns the two ends of a pipe, as descriptors from 20 on, so that they are not 3 or 4."""
     ends = os.pipe()
     high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in ends]
     for end in ends:

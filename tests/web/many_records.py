@@ -1,5 +1,5 @@
 """multiply(store, count) fills a store, which no coordinator may have open, with copies of its newest record for other keys, machines and
-models, so that pages and lists are long."""
+models, so that web pages and lists become long."""
 
 import contextlib
 import hashlib
@@ -14,7 +14,7 @@ def sha256(data):
 
 
 def row_digest(*values):
-    """Returns the digest of a row of texts, as the store computes it."""
+    """Returns the digest of a row of texts, computed as the store does."""
     def text(value):
         return b"t" + struct.pack("<Q", len(value)) + value
 
@@ -22,7 +22,7 @@ def row_digest(*values):
 
 
 def field(text):
-    """Returns the bytes of a short text in a protobuf message: its length and its UTF-8."""
+    """Returns a short text as the bytes of a protobuf message: its length, then its UTF-8."""
     return bytes([len(text.encode())]) + text.encode()
 
 
@@ -37,7 +37,7 @@ def copy_row(store, table, row, changed):
 
 
 def add_models(store):
-    """Adds jobs of MODELS models, without results. Returns their ids."""
+    """Adds jobs without results, of MODELS different models. Returns the jobs' ids."""
     job = dict(zip(columns_of(store, "jobs"), store.execute("SELECT * FROM jobs ORDER BY id DESC LIMIT 1").fetchone()))
     ids = [job["id"] + 1 + number for number in range(MODELS)]
     for number, name in enumerate(ids):
@@ -63,7 +63,7 @@ def multiply(path, count):
         for number in range(count):
             digest, key = sha256(b"record %d" % number), sha256(b"key %d" % number)
             name, machine = machines[number // MODELS % MACHINES]
-            # The replaced texts have the same length, so that the message stays valid.
+            # Each text is replaced by one of the same length, so that the message stays valid.
             message = payload["bytes"].replace(record["digest"].hex().encode(), digest.hex().encode()).replace(record["key"].hex().encode(), key.hex().encode())
             message = message.replace(field(device), field(name))
             changed = {"id": first + number, "digest": digest, "key": key, "machine": machine, "created_ms": record["created_ms"] + number // 7}

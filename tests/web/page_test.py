@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The report as an HTML page (`--html`) in a real Chromium: of a search and of its bundle, light and dark, narrow, printed, by the keyboard.
-The page makes no requests and writes nothing to the console."""
+"""The report as an HTML page (`--html`) in a real Chromium: of a search and of its bundle, light and dark, narrow, printed, and operated by
+the keyboard. The page makes no requests and writes nothing to the console."""
 
 import graphs
 from browser import Browser, program
@@ -16,7 +16,7 @@ def opened(browser, path, *texts):
 
 
 def narrow(browser):
-    """On a narrow screen, wide tables and pictures scroll, and not the page."""
+    """On a narrow screen, wide tables and pictures scroll inside the page, which itself does not scroll sideways."""
     browser.size(360, 800)
     width = browser.js("document.documentElement.scrollWidth")
     expect(width <= 360, f"the page is {width} wide on a screen of 360")
@@ -24,7 +24,7 @@ def narrow(browser):
 
 
 def by_keyboard(browser):
-    """Tab reaches everything that scrolls or opens, and Enter opens it."""
+    """The Tab key reaches everything that scrolls or opens, and Enter opens it."""
     wanted, seen = browser.js("document.querySelectorAll('[tabindex], summary').length"), set()
     for _ in range(wanted):
         browser.press("Tab")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The page, `--why`, `--svg` and `inspect` show the kernels that a result launches, for a search, its bundle and the store, even if a new
-plan of the graph would have others. A bundle that is damaged or inconsistent is refused with the reason."""
+"""The HTML page, `--why`, `--svg` and `inspect` show the kernels that a result launches, for a search, its bundle and the store, even if a
+new plan of the graph would have other kernels. A bundle that is damaged or inconsistent is refused with the reason."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ STAGES = ("graph", "space", "plan", "kernel", "source", "asm")
 
 
 def kernels_in(picture):
-    """Returns the numbers of the kernels to which the operations of a picture belong."""
+    """Returns the numbers of the kernels to which the operations of a drawn graph belong."""
     boxes = re.findall(r">(g\d+(?: g\d+)*) [a-z]+\d*\[", picture)
     return {int(number) for box in boxes for number in re.findall(r"\d+", box)}
 
@@ -38,7 +38,7 @@ def page_is_of(report, page, what):
 
 
 def inspected(scratch, *asked):
-    """Inspects every stage; returns the keys of the kernels."""
+    """Inspects every stage of the compiler; returns the keys of the kernels."""
     for stage in STAGES:
         text = scratch.run("warploom", "inspect", *asked, "--stage", stage).out
         keys = re.findall(r"^# g\d+: .* key ([0-9a-f]+)$", text, re.M)
@@ -46,7 +46,7 @@ def inspected(scratch, *asked):
     return keys
 
 
-# On this target the covers are planned with different numbers of kernels, which they are not on cpu:amx.
+# On this target, unlike on cpu:amx, the covers are planned with different numbers of kernels.
 ON = ("--target", "cpu:generic")
 
 
@@ -77,12 +77,12 @@ def one_result(scratch, cover):
 
 
 def text_of(manifest):
-    """Returns the JSON of a manifest as the program writes it (client/program/json.h)."""
+    """Returns the JSON of a manifest in the form in which the program writes it (client/program/json.h)."""
     return json.dumps(manifest, indent=1, ensure_ascii=False, separators=(",", ": ")) + "\n"
 
 
 def forged(bundle, to, change, report=None):
-    """Makes a copy of a bundle with a changed manifest, and a changed report if given, with correct digests."""
+    """Copies a bundle, with a changed manifest and, if given, a changed report. The copy's digests are correct."""
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(bundle, to)
     manifest = json.loads((to / "manifest.json").read_text())

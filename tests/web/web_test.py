@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The pages of a real coordinator in a real Chromium: an empty store, a job that waits, runs and ends, every page of it, records, names that
-contain markup, only the keyboard, light and dark, many records, and with TLS and tokens what each caller sees. The pages write nothing to
-the console and make no requests to other addresses. WARPLOOM_SHOTS=FOLDER keeps pictures of the pages."""
+"""The pages of a real coordinator in a real Chromium: an empty store; a job that waits, runs and ends; every page of a job; records; names
+that contain markup; operation by keyboard only; light and dark colours; many records; and, with TLS and tokens, what each caller sees. The
+pages write nothing to the console and make no requests to other addresses. WARPLOOM_SHOTS=FOLDER keeps pictures of the pages."""
 
 import base64
 import contextlib
@@ -27,7 +27,7 @@ SHOWN = "document.body.dataset.shown === 'yes'"
 
 
 def get(url, context=None, **headers):
-    """Returns the status, the headers and the text of an answer."""
+    """Returns the status, the headers and the text of an HTTP answer."""
     request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in headers.items()})
     try:
         with urllib.request.urlopen(request, timeout=30, context=context) as answer:
@@ -42,7 +42,7 @@ def start(scratch, name, store, *options):
 
 
 def clean(browser, base, allowed=()):
-    """Fails on problems other than the allowed ones, and on requests to other addresses, since the last call."""
+    """Fails if, since the last call, there were problems other than the allowed ones or requests to other addresses."""
     problems = [one for one in browser.problems if not any(part in one for part in allowed)]
     expect(not problems, "\n".join(problems))
     others = [url for url in browser.events if not url.startswith((base, "about:", "data:", "chrome:"))]
@@ -58,7 +58,7 @@ def seen(browser, url, *texts):
 
 
 def pictures(browser, name):
-    """Takes pictures of the page in light and dark colours. They differ, and in both the text has enough contrast."""
+    """Takes pictures of the page in light and dark colours. The pictures differ, and in both the text has enough contrast."""
     shots = {}
     for scheme in ("light", "dark"):
         browser.scheme(scheme)
@@ -74,7 +74,7 @@ def empty(browser, base):
     seen(browser, f"{base}/workers", "No worker has registered")
     seen(browser, f"{base}/records", "No record is here")
     clean(browser, base)
-    # The browser itself writes a message to the console for every answer 404.
+    # For every answer 404, the browser itself writes a message to the console.
     seen_missing = f"{base}/jobs/7"
     browser.open(seen_missing)
     browser.until("document.getElementById('status').innerText.startsWith('There is no job \"7\"')", "it says that the job is not there")
@@ -82,7 +82,7 @@ def empty(browser, base):
 
 
 def running(scratch, browser, base, server):
-    """A job from the queue to its end, on a page that is not reloaded. Returns the worker."""
+    """Follows a job from the queue to its end, on a page that is not reloaded. Returns the worker."""
     (scratch.root / HOSTILE).write_text(graphs.SOFTMAX_MATMUL)
     tune = scratch.start("warploom", "tune", HOSTILE, *server, "--trials", 12, name="tune")
     browser.open(f"{base}/")
@@ -99,7 +99,7 @@ def running(scratch, browser, base, server):
     browser.until("document.body.innerText.includes('State of the job: succeeded.')", "the job ends", 300)
     expect(browser.js("window.first") is True, "the page was loaded again")
     expect(browser.js("document.getElementById('groups').innerText !== window.was"), "the groups have changed")
-    # The groups depend on measured times, so the link with the focus may have been removed.
+    # Which groups the page lists depends on measured times, so the link that had the focus may have been removed.
     expect(browser.js("[...document.querySelectorAll('#groups a')].every((link) => window.held.includes(link))"), "links were made anew")
     expect(browser.js("document.activeElement === window.held[0] || !window.held[0].isConnected"), "the focus was lost while the page followed the job")
     expect(tune.wait(120) == 0, (scratch.root / "tune.log").read_text())
@@ -137,7 +137,7 @@ def job_pages(browser, base):
 
 
 def keyboard(browser, base):
-    """From the list to a group and to the workers by keyboard; a link keeps the focus while the page is updated."""
+    """The keyboard leads from the list to a group and to the workers. A link keeps the focus while the page is updated."""
     seen(browser, f"{base}/")
     browser.press("Tab")
     expect(browser.focused()[1] == "#content", browser.focused())
@@ -162,7 +162,7 @@ def keyboard(browser, base):
 
 
 def answers(base):
-    """Headers of the JSON answers, and messages for wrong requests."""
+    """The headers of the JSON answers, and the messages for wrong requests."""
     code, headers, text = get(f"{base}/api/jobs")
     expect(code == 200 and json.loads(text)["jobs"][0]["label"] == HOSTILE, text)
     expect("script-src 'self'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff", headers)
@@ -232,7 +232,7 @@ def certificate_key(path):
 
 
 def secure(scratch):
-    """With HTTPS, only callers that may read see anything, and a team sees only its own jobs."""
+    """Over HTTPS, only callers that may read see anything, and a team sees only its own jobs."""
     scratch.certificates(["coordinator", "localhost", "127.0.0.1"], ["client", "c"], ["worker", "w"])
     scratch.callers("team vision\nteam speech\n")
     vision, speech = (scratch.token(team, "client", "--team", team) for team in ("vision", "speech"))

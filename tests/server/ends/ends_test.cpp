@@ -1,5 +1,5 @@
-// Plans and promotions end when the call, job or coordinator that waits for them ends. The compilers and workers of
-// these tests do not finish by themselves.
+// Plans and promotions end when the call, job or coordinator that waits for them ends. The fake compilers and workers
+// of these tests would never finish by themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,14 +17,14 @@
 namespace wl {
 namespace {
 
-// Options without a device: the job is planned in the engine's pool, once a worker has registered.
+// Options without a device: once a worker has registered, the engine's thread pool plans the job.
 TuneOptions of_any_device() {
   TuneOptions options;
   options.trials = 8;
   return options;
 }
 
-// Makes a call, cancels it once the coordinator plans for it, and returns its status.
+// Makes a call, cancels it while the coordinator plans for it, and returns the call's status.
 template <typename Call>
 grpc::Status given_up(const FakeCompiler& compiler, Call call) {
   grpc::ClientContext context;
@@ -38,7 +38,7 @@ grpc::Status given_up(const FakeCompiler& compiler, Call call) {
 }
 
 void expect_idle(const FakeCompiler& compiler) {
-  while (compiler.planning != 0) std::this_thread::yield();  // does not end if planning goes on
+  while (compiler.planning != 0) std::this_thread::yield();  // the loop ends only if planning does
 }
 
 std::string large_graph() {
@@ -112,7 +112,7 @@ TEST(Ends, WithTheJob) {
   EXPECT_EQ(service.run("r2", trials(8)).state, JobState::kSucceeded) << "no thread of the pool is lost";
 }
 
-// A small graph is planned although more callers than there are threads plan large graphs.
+// A small graph is planned even while more callers than there are threads plan large graphs.
 TEST(Ends, LateForLargeGraphsAndSoonForSmallOnes) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -140,7 +140,7 @@ TEST(Ends, LateForLargeGraphsAndSoonForSmallOnes) {
   expect_idle(service.compiler);
 }
 
-// The same for jobs that waited for a worker: no call waits any more when they are planned.
+// The same for jobs that have waited for a worker: no call waits any more when such jobs are planned.
 TEST(Ends, JobsThatWaitedForAWorkerLetSmallOnesPass) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -164,7 +164,7 @@ TEST(Ends, JobsThatWaitedForAWorkerLetSmallOnesPass) {
   expect_idle(service.compiler);
 }
 
-// The pool serves callers in turn, so a caller that has queued many tasks does not delay the others.
+// The thread pool serves callers in turn, so a caller that has queued many tasks does not delay other callers.
 TEST(WorkPool, CallersHaveTurns) {
   std::promise<void> go_on;
   std::mutex mutex;
@@ -209,7 +209,8 @@ TEST(Ends, WithTheCoordinatorAndGoesOnWithTheNext) {
   EXPECT_EQ(service.watch(name).back().state, JobState::kSucceeded);
 }
 
-// A worker that holds its first promotion until this object is destroyed, as a large graph's may take minutes.
+// A worker that holds its first promotion until this object is destroyed, as the promotion of a large graph may take
+// minutes.
 class StuckPromotion {
  public:
   explicit StuckPromotion(Service& service)
@@ -227,7 +228,7 @@ class StuckPromotion {
   FakeWorker worker_;
 };
 
-// This test and the next do not end if promotions have no bound.
+// This test and the next one hang if the duration of promotions is not bounded.
 TEST(Ends, AJobThatIsCancelledHasLittleTimeToPromote) {
   Scratch scratch;
   Service service(scratch.path("a.db"));

@@ -1,4 +1,4 @@
-// How long a lease may last.
+// How long a lease may last before its worker counts as slow and gets work last.
 #include "server/engine/bounds/overdue.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,8 @@ TEST(Overdue, LetsThoseWhoAreKnownComeFirst) {
   EXPECT_EQ(overdue.last_of({"lab/one", "local/one", "local/two"}, now), (Names{"local/one", "local/two"}));
   EXPECT_EQ(overdue.last_of({"local/one", "local/two"}, now), Names{"local/one"}) << "the other may be honest";
   EXPECT_EQ(overdue.last_of({"local/one"}, now), Names()) << "there is nobody else";
-  // A second unnamed worker was slow. Each such note makes the time longer for which all unnamed workers come last.
+  // A second unnamed worker was slow. Each slow unnamed worker that is noted lengthens the time for which all unnamed
+  // workers come last.
   overdue.noted("local/two", now);
   EXPECT_EQ(overdue.last_of({"lab/one", "local/new"}, now + std::chrono::seconds(100)), Names{"local/new"});
   overdue.noted("lab/one", now);

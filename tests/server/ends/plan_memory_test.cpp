@@ -1,5 +1,5 @@
-// Memory reserved for plans: requests beyond a caller's share or the total are refused, and finished jobs release
-// theirs.
+// Memory that is reserved for plans: requests beyond a caller's share or beyond the total are refused, and finished
+// jobs release their memory.
 #include "server/engine/bounds/plan_memory.h"
 
 #include <gmock/gmock.h>

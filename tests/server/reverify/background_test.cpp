@@ -1,5 +1,5 @@
-// Winners are verified again in the background: jobs of clients go first, and verifying survives restarts, cancelled
-// jobs and jobs that want the same kernels.
+// Winners are verified again in the background: jobs of clients are served first, and the verification survives
+// restarts, cancelled jobs and jobs that want the same kernels.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,18 +15,18 @@ namespace {
 
 const std::string kOther = one_op(7, 9);
 
-// Of two ready batches a worker gets the job's, although the winner's was ready before and is a promotion, which comes
-// before rounds among batches of equal priority.
+// Of two ready batches, a worker gets the batch of a client's job. The batch to verify a winner was ready earlier and
+// is a promotion, and promotions come before search rounds among batches of equal priority.
 TEST_F(Reverify, ABatchOfAJobHasItsTurnFirst) {
   open(true);
   const uint64_t epoch = service_->enter("w2", newer()).epoch();
   const auto ready = [&] { return number_in(file(), "SELECT count(*) FROM batches WHERE state = 'ready'"); };
-  while (ready() == 0) std::this_thread::yield();  // the batch of a winner
+  while (ready() == 0) std::this_thread::yield();  // waits for the batch that verifies a winner
   TuneOptions options = trials(8);
   options.device = newer();
   const auto job = service_->create("r2", options, kOther);
   ASSERT_TRUE(job.ok()) << job.status();
-  // Waits for the job's own batch, since batches of more winners may be ready by now.
+  // Waits for the batch of the job itself, since further batches that verify winners may be ready by now.
   while (number_in(file(), cat("SELECT count(*) FROM batches b JOIN job_groups g ON g.search_id = b.search_id WHERE "
                                "b.state = 'ready' AND g.job_id = ",
                                job->name.substr(5))) == 0)
@@ -36,12 +36,12 @@ TEST_F(Reverify, ABatchOfAJobHasItsTurnFirst) {
   EXPECT_EQ(lease.batch().phase(), 0) << "a round of the job's search, and no promotion of a winner";
 }
 
-// The batches of a job are given out before those of winners, whichever were ready first.
+// The batches of a job are given out before those that verify winners, whichever were ready first.
 TEST_F(Reverify, AJobInTheForegroundGoesFirst) {
   open(true);
   std::latch first(1), go(1);
   std::mutex mutex;
-  std::vector<std::string> order;  // keys of what was measured
+  std::vector<std::string> order;  // keys of the groups, in the order of measuring
   FakeWorker worker(service_->channel, "w2",
                     {.before =
                          [&](const Batch& batch) {
@@ -78,8 +78,8 @@ TEST_F(Reverify, AJobInTheForegroundGoesFirst) {
   EXPECT_EQ(counted(settled())["kept"], records_) << "and the others come afterwards";
 }
 
-// A job verifies a bounded number of winners, so when it ends the coordinator looks for more: here for the record of
-// the old environment that another job made meanwhile.
+// A verifying job verifies a bounded number of winners. When it ends, the coordinator therefore looks for more: here it
+// finds the record of the old environment that another job has made meanwhile.
 TEST_F(Reverify, WhatIsLeftFollowsInAnotherJob) {
   open(true);
   Gate gate;
@@ -123,7 +123,7 @@ TEST_F(Reverify, ARestartGoesOn) {
   EXPECT_EQ(static_cast<int64_t>(job.result->groups.size()), records_);
 }
 
-// A worker that measured while the coordinator restarted reports before it registers again, and has to get an answer.
+// A worker that measured while the coordinator restarted reports before it registers again, and must get an answer.
 TEST_F(Reverify, WhatWasLeasedBeforeARestartMayBeReportedAtOnce) {
   open(true);
   const uint64_t epoch = service_->enter("w2", newer()).epoch();
@@ -159,7 +159,7 @@ TEST_F(Reverify, ACancelledJobLeavesTheOthersAsTheyWere) {
   EXPECT_EQ(service_->watch(jobs[0]).back().state, JobState::kSucceeded);
 }
 
-// Where there are two workers, both must say that a winner is right.
+// If there are two workers, both must say that a winner is correct.
 TEST_F(Reverify, ASecondWorkerConfirms) {
   open(true);
   FakeWorker one(service_->channel, "one/w", {}, newer()), two(service_->channel, "two/w", {}, newer());
@@ -173,7 +173,7 @@ TEST_F(Reverify, ASecondWorkerConfirms) {
   EXPECT_GT(number_in(file(), "SELECT count(*) FROM trials WHERE phase > 1000000"), 0) << "they were asked";
 }
 
-// A job that wants more trials than the winner had continues the search.
+// A job that wants more trials than the winner's search had continues the search.
 TEST_F(Reverify, AJobThatWantsMoreOfTheSameKernelGetsIt) {
   open(true);
   Gate gate;

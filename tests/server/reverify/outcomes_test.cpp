@@ -1,4 +1,4 @@
-// The outcome of verifying a winner again (kept, moved or lost), as it follows from what was measured.
+// The outcome of verifying a winner again (kept, moved or lost) follows from what was measured.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

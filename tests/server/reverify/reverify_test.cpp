@@ -1,4 +1,5 @@
-// Verifying winners again after a compiler or driver has changed: their outcomes, and that no wrong kernel is served.
+// Winners are verified again after a compiler or driver has changed: their outcomes, and that no wrong kernel is
+// served.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +54,8 @@ TEST_F(Reverify, SlowerOrBeatenWinnersHaveMoved) {
                          [&](const Batch& batch, Trial* trial) {
                            if (trial->outcome != Outcome::kCorrect) return;
                            const bool standard = trial->plan.ends_with(" number=0");
-                           // The fused kernel loses to the default schedule, the others take longer than before.
+                           // With the new compiler, the fused kernel is slower than the default schedule, and the other
+                           // kernels take longer than before.
                            if (batch.problem.key == fused().key) {
                              trial->samples_ns = {standard ? 900 : 1800};
                            } else {
@@ -101,7 +103,7 @@ TEST_F(Reverify, WrongWinnersAreLostAndNotServed) {
                       "'gcc 13' AND r.blessed = 1"),
             records_ - 1);
   EXPECT_TRUE(reverify().empty()) << "it is known to be lost";
-  // The kernels of its parts are still served, but a job that may search looks for another fused kernel.
+  // The kernels of the group's parts are still served, but a job that may search looks for another fused kernel.
   TuneOptions options = trials(24);
   options.device = newer();
   const Job job = service_->run("r2", options);

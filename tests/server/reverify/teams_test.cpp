@@ -1,5 +1,5 @@
-// Winners of a team are verified again for that team: the new records are its own, and the verifying job does not count
-// against its limit of jobs.
+// A team's winners are verified again for that team: the new records are the team's own, and the verifying job does not
+// count against the team's limit of jobs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST_F(ReverifyOfTeams, StayWithTheTeamAndItsQuotaIsItsOwn) {
   options.require_cached = true;
   EXPECT_EQ(speech.run("r2", options).state, JobState::kNotCached);
   {
-    // A worker of another team does not verify them.
+    // A worker of another team does not verify the team's winners.
     FakeWorker other(by_token("vision"), "other", {}, newer);
     wait_for_workers(store, 2);
     EXPECT_TRUE(reverify(*service).empty());
@@ -62,7 +62,7 @@ TEST_F(ReverifyOfTeams, StayWithTheTeamAndItsQuotaIsItsOwn) {
   EXPECT_EQ(page.kernels_size(), 0);
 }
 
-// The verifying job stays open, since its worker takes no lease. Beside it the team may have as many jobs as its row
+// The verifying job stays open, since its worker takes no lease. The team may nevertheless have as many jobs as its row
 // allows.
 TEST_F(ReverifyOfTeams, CountNotAmongTheJobsOfTheTeam) {
   {

@@ -1,5 +1,5 @@
-// A fixture with a store of winners that one job made under gcc 12, and coordinators on it, one after the other, for
-// workers with gcc 13.
+// A fixture with a store of winners that one job made with gcc 12. Coordinators are started on this store one after the
+// other, for workers with gcc 13.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ inline Device newer() {
   return device;
 }
 
-// Blocks the first call of hold() until `go` is counted down; `reached` tells that it blocks.
+// Blocks the first call of hold() until `go` is counted down. `reached` is counted down when that call blocks.
 struct Gate {
   void hold() {
     if (!first.exchange(false)) return;
@@ -76,7 +76,8 @@ class Reverify : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return {answer.jobs().begin(), answer.jobs().end()};
   }
-  // Waits until all winners are in the listing, none has the outcome "waiting", and their jobs are done; returns it.
+  // Waits until all winners are in the listing, none has the outcome "waiting", and the verifying jobs are done.
+  // Returns the listing.
   Kernels settled() {
     for (;;) {
       Kernels all = kernels();
@@ -95,7 +96,7 @@ class Reverify : public ::testing::Test {
     return counts;
   }
   const GroupResult& fused() const { return before_.result->groups[0]; }
-  // Runs the first job again for the new compiler, to be answered from the store alone.
+  // Runs the first job again for the new compiler. The job must be answered from the store alone.
   Job cached(const std::string& request) {
     TuneOptions options = trials(24);
     options.device = newer();

@@ -1,4 +1,5 @@
-// A process is killed while it makes a backup: its store is unchanged, and a file under the backup's name is complete.
+// A process is killed while it makes a backup: its store is unchanged, and a file under the backup's name is a complete
+// backup.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Calls `before` ahead of each call that changes what is on the disk.
+// Calls on files that call `before` ahead of each change of what is on the disk.
 class WatchedFiles : public FileCalls {
  public:
   explicit WatchedFiles(std::function<void()> before) : before_(std::move(before)) {}
@@ -45,8 +46,8 @@ class WatchedFiles : public FileCalls {
   const std::function<void()> before_;
 };
 
-// Makes a backup in a child that is killed at the n-th change of the disk from its beginning on. Returns the number of
-// changes if it came to its end, 0 if it was killed.
+// Makes a backup in a child process that is killed at the n-th change of the disk since the backup began. Returns the
+// number of changes if the child completed the backup, 0 if it was killed.
 int back_up_in_child(const std::string& file, const std::string& backup, int die_at) {
   return number_of_child([&] {
     int passed = 0;

@@ -1,4 +1,5 @@
-// Bytes that changed on the disk are found when they are read: nothing damaged is served, and it can be stored again.
+// Bytes that changed on the disk are noticed when they are read: nothing damaged is served, and a damaged record or
+// object can be stored again.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -45,7 +46,8 @@ class Outside {
   sqlite3* database_ = nullptr;
 };
 
-// A column of bytes: how the test reads and writes it, and whether the store still serves what is in it.
+// A column of bytes: how the test reads and writes it, and a function that tells whether the store still serves its
+// contents.
 struct Column {
   const char* name;
   const char* read;
@@ -85,7 +87,7 @@ TEST(StoreDamage, AnyByteThatChangedIsFoundAndNothingOfItIsServed) {
   for (const Column& column : kColumns) {
     const std::string sound = Outside(file).bytes(column.read);
     ASSERT_GT(sound.size(), 10u) << column.name;
-    // The store is opened anew for each change, so that it reads the disk and no cache.
+    // The store is opened anew for each change, so that it reads from the disk and from no cache.
     for (int64_t i = 0; i < testing::scaled(50); ++i) {
       std::string damaged = sound;
       const size_t at = random() % damaged.size();

@@ -1,4 +1,4 @@
-// Writes that fail: each fails alone, and after a failed fsync nothing is served any more.
+// Writes that fail: each fails without making other writes fail, and after a failed fsync nothing is served any more.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -20,8 +20,8 @@ using testing::FaultVfs;
 using ::testing::HasSubstr;
 using testing::VfsCall;
 
-// Holds the writer's thread at the beginning of a transaction until the writes of a test are queued, so that they share
-// the next one.
+// Holds the writer's thread at the beginning of a transaction until the writes of a test are queued, so that these
+// writes share the next transaction.
 class Gate {
  public:
   void at_point(const char* name) {
@@ -30,7 +30,7 @@ class Gate {
   // Runs the writes in one transaction, and returns what each returned.
   std::vector<absl::Status> together(Store& store, const std::vector<std::function<absl::Status()>>& writes) {
     armed_ = true;
-    constexpr int64_t kNoJob = 999;  // so the first transaction writes nothing
+    constexpr int64_t kNoJob = 999;  // there is no such job, so the first transaction writes nothing
     auto first = std::async(std::launch::async, [&] { return store.set_job_cancelling(kNoJob); });
     while (armed_) std::this_thread::yield();
     std::vector<std::future<absl::Status>> running;
@@ -98,7 +98,7 @@ TEST(StoreFailures, AnIoErrorOfOneWriteIsThatOfTheOthersOnlyIfItIsTheCommit) {
   auto store = open_or_die(
       {.file = scratch.path("a.db"), .at_point = [&](const char* name) { gate.at_point(name); }, .vfs = vfs.name()});
   ASSERT_TRUE(store->create_job(some_job("there")).ok());
-  // Pages that do not fit into SQLite's cache are written to the log before the commit, while the huge job is stored.
+  // While the huge job is stored, pages that do not fit into SQLite's cache are written to the log before the commit.
   JobRow huge = some_job("huge");
   huge.graph = std::string(4'000'000, 'g');
   vfs.arm(Fault::kIoError, VfsCall::kWrite, "-wal", 1);
@@ -112,7 +112,7 @@ TEST(StoreFailures, AnIoErrorOfOneWriteIsThatOfTheOthersOnlyIfItIsTheCommit) {
   EXPECT_FALSE(store->stats().broken);
 }
 
-// After these errors of a commit it is not known what is on the disk.
+// After these errors of a commit, it is unknown whether the transaction is on the disk.
 TEST(StoreFailures, AfterAFailedSyncNothingIsServed) {
   for (const VfsCall call : {VfsCall::kSync, VfsCall::kWrite}) {
     Scratch scratch;
@@ -180,7 +180,8 @@ TEST(StoreFailures, ACheckpointThatCannotFinishIsCountedAndDoneLater) {
   EXPECT_EQ(store->stats().unfinished_checkpoints, 1);
 }
 
-// The log's file is reused and does not grow, because syncing existing blocks is faster than syncing new ones.
+// The log's file is reused at its size and does not grow, because syncing existing blocks is faster than syncing new
+// ones.
 TEST(StoreLog, IsWrittenAnewInItsOwnFile) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");

@@ -12,7 +12,7 @@ struct File {
   sqlite3_file base;
   FaultVfs* owner;
   std::string* path;
-  sqlite3_file* real;  // follows this struct in memory
+  sqlite3_file* real;  // stored behind this struct in memory
 };
 
 File* of(sqlite3_file* file) {
@@ -149,7 +149,7 @@ int full_path(sqlite3_vfs* vfs, const char* name, int size, char* out) {
   return system->xFullPathname(system, name, size, out);
 }
 
-// Returns SQLite's code for a call that fails in this way, or 0 if it cannot.
+// Returns SQLite's code for a call that fails by this fault, or 0 if the call cannot fail so.
 int code_of(VfsCall call, Fault fault) {
   if (fault != Fault::kIoError) return call == VfsCall::kWrite ? SQLITE_FULL : 0;
   switch (call) {
@@ -274,8 +274,8 @@ namespace {
 struct Played {
   std::string durable;
   std::vector<const DiskEvent*> since;
-  bool named = true;  // its entry in the folder is durable
-  bool gone = false;  // it was deleted, and that may not be durable
+  bool named = true;  // whether its entry in the folder is durable
+  bool gone = false;  // whether it was deleted; the deletion may not be durable
 };
 
 void apply(std::string* bytes, const DiskEvent& event) {

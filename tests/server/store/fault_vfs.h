@@ -21,36 +21,38 @@ enum class VfsCall { kOpen, kDelete, kAccess, kRead, kWrite, kTruncate, kSync, k
 struct DiskEvent {
   enum Kind { kWrite, kTruncate, kSync, kDelete, kNote } kind = kNote;
   std::string file;    // its path
-  int64_t offset = 0;  // of a write; else: size after a truncation, number of a note, 1 for a durable delete
+  int64_t offset = 0;  // of a write; of other kinds: size after a truncation, a note's number, 1 for a durable delete
   std::string bytes;
 };
 
 class FaultVfs {
  public:
-  // Registers itself with SQLite under `name` until it is destroyed. By then no connection may use it any more.
+  // Registers itself with SQLite under `name` until it is destroyed. When it is destroyed, no connection may use it any
+  // more.
   explicit FaultVfs(std::string name);
   ~FaultVfs();
   FaultVfs(const FaultVfs&) = delete;
   const std::string& name() const { return name_; }
 
-  // Begins to count the calls in which `fault` can occur, and makes call `number` (from 1) fail. 0: counts only.
+  // Begins to count the calls in which `fault` can occur, and makes call `number` fail (counted from 1). With 0 it only
+  // counts.
   void arm(Fault fault, int64_t number);
-  // The same for calls of one kind, on files whose names end with `file_ends`.
+  // Does the same for calls of one kind, on files whose names end with `file_ends`.
   void arm(Fault fault, VfsCall only, const std::string& file_ends, int64_t number);
   int64_t calls() const;
   bool failed() const;
   // `hook` is called before each call that changes what is on the disk: a write, truncation, sync or removal.
   void before_change(std::function<void()> hook) { before_change_ = std::move(hook); }
 
-  void log(bool on);  // begins an empty log, or ends it
+  void log(bool on);  // begins an empty log if `on`, else ends the log
   void note(int64_t number);
   std::vector<DiskEvent> events() const;
-  // Returns the bytes, taken as durable, that files had when they were first opened while the log was on.
+  // Returns the contents of files when they were first opened while the log was on; these are taken as durable.
   std::map<std::string, std::string> files_before() const;
 
-  // For the functions of the VFS.
+  // The following are called by the functions of the VFS.
   bool fails(VfsCall call, const std::string& file, int* code);
-  int written_of(int size) const;  // bytes of a failing write that are written nevertheless
+  int written_of(int size) const;  // how many bytes a failing write writes nevertheless
   void add(DiskEvent event);
   void seen(const std::string& file);
   sqlite3_vfs* system() const { return system_; }
@@ -70,8 +72,9 @@ class FaultVfs {
   std::map<std::string, std::string> before_;
 };
 
-// Returns the files as a power cut after the first `count` events could leave them: all synced bytes are there; of the
-// writes since, by chance, none, the first ones, or any sectors of 512 bytes.
+// Returns the files as a power cut after the first `count` events could leave them. All synced bytes are there. Of the
+// bytes written since the last sync, chance decides whether none are there, the first ones, or any sectors of 512
+// bytes.
 std::map<std::string, std::string> after_power_cut(const std::map<std::string, std::string>& before,
                                                    const std::vector<DiskEvent>& events, size_t count,
                                                    std::mt19937_64& random);

@@ -1,4 +1,4 @@
-// A failing disk: each call that SQLite makes of it fails once, and the power is cut at random moments.
+// A failing disk: each call that SQLite makes to the disk fails once, and the power is cut at random moments.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -69,8 +69,8 @@ INSTANTIATE_TEST_SUITE_P(, StoreFaults, ::testing::Values(Fault::kIoError, Fault
                                                                              : "ShortWrite");
                          });
 
-// The events of the disk of a store that is opened for tell_story(), and then opened twice more to add jobs. Each
-// acknowledged write has a note with its number: 1 to 8 are the steps of tell_story(), further ones are jobs.
+// The events of a disk on which a store is opened for tell_story(), and then opened twice more to add jobs. Each
+// acknowledged write leaves a note with its number: 1 to 8 are the steps of tell_story(), higher numbers are jobs.
 struct Recorded {
   std::map<std::string, std::string> before;
   std::vector<DiskEvent> events;
@@ -116,7 +116,8 @@ TEST(StorePower, WhatWasAcknowledgedSurvivesAPowerCutAnywhere) {
     for (const auto& [name, bytes] : testing::after_power_cut(story.before, story.events, count, random)) {
       std::ofstream(after.path(fs::path(name).filename()), std::ios::binary) << bytes;
     }
-    // Object files are written and synced before the rows that name them, so all of them may be there.
+    // Object files are written and synced before the rows that name them, so after a power cut all object files may be
+    // there.
     if (fs::exists(file + ".objects"))
       fs::copy(file + ".objects", after.path("a.db.objects"), fs::copy_options::recursive);
     auto store = open_or_die({.file = after.path("a.db"), .quick_check = true});

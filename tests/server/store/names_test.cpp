@@ -1,5 +1,5 @@
-// The file that a store's name means: a store has one coordinator under all its names, and a file that is no store
-// stays unchanged.
+// Which file a store's name means: a store has one coordinator under all its names, and a file that is no store stays
+// unchanged.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(StoreNames, ASymbolicLinkIsTheSameStore) {
   const std::string link = scratch.path("link.db"), of_link = scratch.path("second.db"),
                     folder = scratch.path("folder");
   fs::create_directory(scratch.path("real"));
-  fs::create_symlink("real/a.db", link);  // it leads to a file that is not there yet
+  fs::create_symlink("real/a.db", link);  // the link leads to a file that does not exist yet
   fs::create_symlink(link, of_link);
   fs::create_symlink("real", folder);
   for (const std::string& first : {real, link, of_link, folder + "/a.db"}) {
@@ -55,7 +55,7 @@ TEST(StoreNames, LinksInACircleAreRefused) {
   EXPECT_EQ(code_of_open(scratch.path("a.db")), absl::StatusCode::kFailedPrecondition);
 }
 
-// The other process opens the store by a link while this one has it.
+// Another process opens the store through a symbolic link while this process has it open.
 TEST(StoreNames, AnotherProcessFindsTheStoreInUseByALink) {
   Scratch scratch;
   const std::string file = scratch.path("a.db"), link = scratch.path("link.db");
@@ -98,7 +98,8 @@ TEST(StoreNames, ARenamedStoreIsStillInUse) {
   auto store = open_or_die({.file = file});
   fs::rename(file, moved);
   EXPECT_EQ(code_of_open(moved), absl::StatusCode::kUnavailable);
-  // The refused opening did not release the locks of the first: another connection still cannot write.
+  // The second opening, which was refused, did not release the locks of the first: another connection still cannot
+  // write.
   sqlite3* outside = nullptr;
   ASSERT_EQ(sqlite3_open(moved.c_str(), &outside), SQLITE_OK);
   EXPECT_NE(sqlite3_exec(outside, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", nullptr, nullptr, nullptr),
@@ -144,7 +145,7 @@ TEST(StoreNames, AForeignDatabaseIsLeftAlone) {
   for (const char* name : {"tables.db", "id.db", "version.db", "wal.db"}) {
     expect_untouched(scratch, name, absl::StatusCode::kFailedPrecondition);
   }
-  // Its log holds a write that its main file does not have yet.
+  // The database's log holds a write that its main file does not have yet.
   const pid_t child = fork();
   if (child == 0) {
     run_in(scratch.path("open.db"), "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");

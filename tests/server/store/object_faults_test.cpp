@@ -1,5 +1,5 @@
-// Files of objects on a failing disk: each call that is made for them fails once, and every row of an object has its
-// file on the disk.
+// Files of objects on a failing disk: each call on these files fails once, and afterwards every row of an object has
+// its file on the disk.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -25,11 +25,12 @@ constexpr char kFailedFolder[] = "fsync of a folder";
 
 enum class FileFault { kIoError, kFullDisk, kShortWrite };
 
-// Makes one call fail, and tracks what a power cut could take: files that were not synced, and names in folders that
-// were not synced since.
+// Makes one call fail, and tracks what a power cut could take: files that are not synced, and names in folders that
+// were not synced since the name was made.
 class FaultyFiles : public FileCalls {
  public:
-  // Begins to count the calls in which `fault` can occur, and makes call `number` (from 1) fail. 0: counts only.
+  // Begins to count the calls in which `fault` can occur, and makes call `number` fail (counted from 1). With 0 it only
+  // counts.
   void arm(FileFault fault, int number) {
     fault_ = fault;
     number_ = number;
@@ -37,7 +38,7 @@ class FaultyFiles : public FileCalls {
     failed_.clear();
   }
   int calls() const { return calls_; }
-  const std::string& failed() const { return failed_; }  // the call that failed
+  const std::string& failed() const { return failed_; }  // name of the call that failed
   std::set<std::string> undurable() const {
     std::set<std::string> all = unsynced_;
     all.insert(unnamed_.begin(), unnamed_.end());
@@ -58,7 +59,7 @@ class FaultyFiles : public FileCalls {
     if (full_) return error(ENOSPC);
     if (!fails("write", true)) return FileCalls::write(file, bytes, size);
     if (fault_ != FileFault::kShortWrite) return -1;
-    full_ = true;  // until the file is closed
+    full_ = true;  // the disk stays full until the file is closed
     return FileCalls::write(file, bytes, size / 2);
   }
   int fsync(int file) const override {
@@ -99,7 +100,7 @@ class FaultyFiles : public FileCalls {
     errno = number;
     return -1;
   }
-  // `fills`: the call takes room on the disk.
+  // `fills`: whether the call takes up room on the disk.
   bool fails(const char* call, bool fills) const {
     if (fault_ == FileFault::kFullDisk && !fills) return false;
     if (fault_ == FileFault::kShortWrite && std::strcmp(call, "write") != 0) return false;
@@ -118,7 +119,7 @@ class FaultyFiles : public FileCalls {
   mutable std::set<std::string> unsynced_, unnamed_;
 };
 
-// Returns the bytes of an object that takes more than one write and read.
+// Returns the bytes of an object that is too large for a single write or read.
 std::string filled(char c) {
   return std::string(100'000, c);
 }
@@ -135,7 +136,8 @@ void expect_whole_objects(const std::string& file) {
   }
 }
 
-// The objects that a store acknowledged, those that it may have evicted, and whether it must call itself broken.
+// The objects that a store acknowledged, the objects that it may have evicted, and whether the store must report itself
+// as broken.
 struct Told {
   std::set<char> kept, dropped;
   bool broken = false;
@@ -147,7 +149,8 @@ void expect_clean(const absl::Status& status, const FaultyFiles& files) {
   EXPECT_TRUE(absl::IsResourceExhausted(status) || absl::IsInternal(status) || absl::IsDataLoss(status)) << status;
 }
 
-// Stores objects, reads one, makes a backup and evicts, so that every kind of call on files is made. One may fail.
+// Stores objects, reads one, makes a backup and evicts, so that every kind of call on files is made. One of the calls
+// may fail.
 void tell(Store& store, FaultyFiles& files, const std::string& backup, Told* told) {
   for (const char c : {'a', 'b'}) {
     const absl::Status put = store.put_blob(sha256_hex(filled(c)), filled(c));
@@ -179,7 +182,7 @@ int tell_with_failing_call(FileFault fault, int number) {
   Scratch scratch;
   const std::string file = scratch.path("a.db"), backup = scratch.path("backup.db");
   {
-    // Before this there is one object, old enough to be evicted.
+    // The store has one object beforehand, which is old enough to be evicted.
     auto store = open_or_die({.file = file});
     EXPECT_TRUE(store->put_blob(sha256_hex(filled('b')), filled('b')).ok());
   }
@@ -191,7 +194,7 @@ int tell_with_failing_call(FileFault fault, int number) {
     auto store = Store::open({.file = file, .files = &files});
     if (!store.ok()) {
       expect_clean(store.status(), files);
-      store = Store::open({.file = file, .files = &files});  // again; no further call fails
+      store = Store::open({.file = file, .files = &files});  // opened once more; no further call fails
       EXPECT_TRUE(store.ok()) << store.status();
       if (!store.ok()) return files.calls();
     }
@@ -214,7 +217,7 @@ int tell_with_failing_call(FileFault fault, int number) {
   EXPECT_TRUE(store->put_blob(sha256_hex(filled('d')), filled('d')).ok());
   EXPECT_EQ(**store->blob(sha256_hex(filled('d'))), filled('d'));
   if (fs::exists(backup)) {
-    // A backup under its final name has all objects that were there and could be read.
+    // A backup that has its final name has all objects that were in the store and could be read.
     expect_whole_objects(backup);
     auto saved = open_or_die({.file = backup});
     EXPECT_TRUE(!told.kept.contains('a') || files.failed() == "open" || files.failed() == "read" ||

@@ -1,5 +1,5 @@
-// Stores that older versions wrote, tests/data/made_before/store_*.db.gz, are migrated to the present format: every
-// record, object, job and trial stays what it was.
+// Stores that older versions wrote, tests/data/made_before/store_*.db.gz, are migrated to the present format: no
+// record, object, job or trial changes.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -21,9 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kNarrow = 5;  // the first format whose records are narrow rows, with their messages in `payloads`
+constexpr int64_t kNarrow = 5;  // first format with narrow rows of records and a table `payloads`
 
-// Returns the rows of every table by "COLUMNS FROM TABLE", without the columns `used_ms`, since reading changes them.
+// Returns the rows of every table, by a text "COLUMNS FROM TABLE". The columns `used_ms` are left out, since reading a
+// store changes them.
 std::map<std::string, Rows> tables_of(const std::string& file) {
   std::map<std::string, Rows> tables;
   for (const auto& table : rows_of(file, "SELECT name FROM sqlite_schema WHERE type = 'table'")) {
@@ -50,7 +51,7 @@ struct WideRows {
 // The contents of a store of any format.
 struct Before {
   std::optional<WideRows> wide;
-  std::map<std::string, Rows> narrow;  // for a format from kNarrow on
+  std::map<std::string, Rows> narrow;  // the contents of a store whose format is kNarrow or later
   explicit Before(const std::string& file) {
     if (number_in(file, "PRAGMA user_version") < kNarrow) {
       wide.emplace(file);
@@ -79,7 +80,8 @@ void expect_all_there(Store& store, const WideRows& before) {
   for (const auto& row : before.answers) EXPECT_TRUE((*store.whole_answer(row[0]))->result == *decode_result(row[1]));
 }
 
-// Expects that tables still have the rows they had, if the format was kNarrow or later. They may have more columns now.
+// If the store's format was kNarrow or later, expects that tables still have the rows that they had. The tables may
+// have more columns now.
 void expect_rows(const std::string& file, const Before& before) {
   for (const auto& [from, rows] : before.narrow)
     EXPECT_EQ(rows_of(file, cat("SELECT ", from, " ORDER BY 1, 2")), rows) << from;
@@ -113,27 +115,27 @@ TEST_P(OlderStore, HasAllThatItHad) {
     EXPECT_EQ(rows_of(file_, "SELECT count(*) FROM trials WHERE phase > 0"), trials);
     expect_sound(file_);
   }
-  // Each text is stored once, and no payload contains one.
+  // Each text of a record is stored once, and no payload contains a text.
   EXPECT_LT(number_in(file_, "SELECT count(*) FROM texts WHERE length(bytes) > 30000"), 5) << "preludes";
   EXPECT_LT(number_in(file_, "SELECT max(length(bytes)) FROM payloads"), 30'000);
 }
 
-// Counts the moments of an update that leave different files behind: each statement of the migrations, each change that
-// SQLite makes on the disk, and each step of an object's file. The process is killed at one of them.
+// Counts the moments of an update at which the files on the disk differ: each statement of the migrations, each change
+// that SQLite makes to the disk, and each step of an object's file. The process is killed at one of them.
 struct Moments {
   int die_at = 0, passed = 0;
   void next() {
     if (++passed == die_at) raise(SIGKILL);
   }
 };
-Moments moments;  // of the child that updates
+Moments moments;  // the moments of the child process that updates
 
-// Opens and closes the store in a child that is killed at a moment, counted from 1. Returns the number of moments if it
-// came to its end, 0 if it was killed.
+// Opens and closes the store in a child process that is killed at a moment (counted from 1). Returns the number of
+// moments if the child completed the update, 0 if it was killed.
 int update_in_child(const std::string& file, int die_at) {
   return number_of_child([&] {
     moments = {.die_at = die_at};
-    // Each connection that is opened from here on counts its statements, those inside a script too.
+    // Each connection that is opened from here on counts its statements, including those inside a script.
     const auto trace = +[](sqlite3* connection, char**, const sqlite3_api_routines*) {
       return sqlite3_trace_v2(
           connection, SQLITE_TRACE_STMT,
@@ -154,8 +156,8 @@ int update_in_child(const std::string& file, int die_at) {
   });
 }
 
-// A migration is applied as a whole or not at all: a killed one leaves nothing, and the next opening goes on from
-// there.
+// A migration is applied as a whole or not at all: a killed migration leaves nothing, and the next opening continues
+// from there.
 TEST_P(OlderStore, WhoseUpdateIsKilledAnywhereHasAllThatItHad) {
   unpack_to(file_);
   const Before before(file_);
@@ -181,7 +183,7 @@ TEST_P(OlderStore, WhoseUpdateIsKilledAnywhereHasAllThatItHad) {
     EXPECT_TRUE(left >= format && left <= Store::schema_version()) << left;
     if (left < Store::schema_version()) {
       ++old;
-      // A store that has become narrow has other tables; its contents are checked below.
+      // A store that was migrated to narrow rows has other tables. Its contents are checked below.
       if (format >= kNarrow) {
         expect_rows(seen, before);
       } else if (left < kNarrow) {

@@ -46,13 +46,13 @@ class StoreFiles : public ::testing::Test {
   std::unique_ptr<Store> store;
 };
 
-// A file may be replaced after it is opened and before OwnFiles notes its identity.
+// A file may be replaced after a process has opened it and before OwnFiles notes its identity.
 TEST_F(StoreFiles, AFileThatThisProcessDoesNotHaveOpenIsNotItsOwn) {
   const int database = ::open(file.c_str(), O_RDWR | O_CREAT, 0600), own = ::open(log.c_str(), O_RDWR | O_CREAT, 0600);
   EXPECT_EQ(OwnFiles(file).look(false), OwnFiles::Lost::kNothing);
   fs::remove(log);
   std::ofstream(log) << "";
-  OwnFiles late(file);  // made after the log was replaced
+  OwnFiles late(file);  // this object is made after the log was replaced
   EXPECT_EQ(late.look(false), OwnFiles::Lost::kLog);
   EXPECT_THAT(late.why(), HasSubstr("-wal was replaced"));
   fs::remove(log);
@@ -101,7 +101,7 @@ TEST_F(StoreFiles, ARemovedStoreIsNoticed) {
   expect_noticed("a.db was removed");
 }
 
-// A removed file is noticed without a call of the store.
+// A removed file is noticed even if nobody calls the store.
 TEST_F(StoreFiles, AreLookedAtWithoutAnyWrite) {
   open();
   fs::remove(log);
@@ -115,7 +115,7 @@ TEST_F(StoreFiles, AreTheirOwnersAlone) {
   EXPECT_TRUE(store->put_blob(sha256_hex("object"), "object").ok());
   umask(before);
   for (const auto& entry : fs::recursive_directory_iterator(scratch.path("."))) {
-    if (entry.path().extension() == ".lock") continue;  // it may be read, since it names the process that has the store
+    if (entry.path().extension() == ".lock") continue;  // readable for all, to name who has the store
     struct stat found = {};
     ASSERT_EQ(stat(entry.path().c_str(), &found), 0);
     EXPECT_EQ(found.st_mode & 077, 0u) << entry.path();

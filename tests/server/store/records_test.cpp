@@ -64,7 +64,7 @@ TEST(StoreRecords, AreReadAsTheBytesOfTheirMessages) {
   EXPECT_FALSE(store->record_message({key_of("other"), "", ""}, true)->has_value());
 }
 
-// A row that refers to the text of another record.
+// A row of the database that refers to the text of another record.
 TEST(StoreRecords, WithTheTextOfAnotherAreNotServed) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");
@@ -91,7 +91,7 @@ TEST(StoreRecords, AreListedOnceEachWhateverTheirTime) {
     const int64_t search = make_search(*store);
     for (int i = 0; i < kRecords; ++i) ASSERT_TRUE(store->promote(some_record(key_of(cat(i)), "p"), search).ok());
   }
-  // Most records have the same time, in milliseconds.
+  // Most of these records have times in the same millisecond.
   run_in(file, "UPDATE records SET created_ms = 1000; UPDATE records SET created_ms = 2000 WHERE id < 4");
   auto store = open_or_die({.file = file});
   for (const int limit : {1, 2, 7, 23, 24}) {
@@ -207,7 +207,7 @@ TEST(StoreRecords, BatchesThatAreDoneGoWithTheLastJobOfTheirSearch) {
   EXPECT_EQ(number_in(file, "SELECT count(*) FROM batches"), 1);
 }
 
-// Runs in a child whose files may have 1 MiB at most (RLIMIT_FSIZE), which acts like a full disk.
+// Runs in a child process whose files may have at most 1 MiB (RLIMIT_FSIZE), which acts like a full disk.
 TEST(StoreObjects, OneThatDoesNotFitIsRefusedAndLeavesNothing) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");
@@ -260,7 +260,7 @@ TEST(StoreObjects, AFileWithoutItsRowIsMissing) {
   EXPECT_EQ(**store->blob(digest), "o");
 }
 
-// A key has a record in the namespace of each team, and a shared one; a reader is given its own first.
+// A key has a record in the namespace of each team, and a shared record. A reader gets its own team's record first.
 TEST(Records, AreOfTeams) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
@@ -294,7 +294,7 @@ TEST(Records, AreOfTeams) {
   EXPECT_EQ(plan_for(nobody), "of_all");
   EXPECT_EQ(store->list_records(std::nullopt, 10, one)->size(), 2u);
   EXPECT_EQ(store->list_records(std::nullopt, 10, every)->size(), 2u);
-  // A record that a team shares replaces the shared record and the team's own.
+  // A record that a team shares replaces both the shared record and the team's own.
   ASSERT_TRUE(store->promote(some_record(kKey, "shared"), vision.id, /*shared=*/true).ok());
   for (const Reader* reader : {&one, &other, &nobody, &every}) EXPECT_EQ(plan_for(*reader), "shared");
   EXPECT_EQ(store->list_records(std::nullopt, 10, one)->size(), 1u);

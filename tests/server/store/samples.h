@@ -1,4 +1,5 @@
-// Jobs, batches, trials and records for tests of the store, and a sequence of writes (the story) for several of them.
+// Jobs, batches, trials and records for tests of the store, and a sequence of writes (the story) that several tests
+// use.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,11 +21,11 @@ inline std::unique_ptr<Store> open_or_die(const StoreOptions& options) {
   return store.ok() ? *std::move(store) : nullptr;
 }
 
-// Runs `work` in a child process. Returns what `work` returned, which must be above 0, or 0 if the child was killed by
-// SIGKILL. Any other end of the child, such as an _exit() of `work`, fails the test.
+// Runs `work` in a child process. Returns what `work` returned, which must be above 0, or 0 if SIGKILL killed the
+// child. Any other end of the child, such as an _exit() of `work`, fails the test.
 int number_of_child(const std::function<int()>& work);
 
-// Keys are digests, as they are in any record.
+// Returns a key for a name. It is a digest, as keys are in every record.
 inline std::string key_of(const std::string& name) {
   return sha256_hex(name);
 }
@@ -87,10 +88,11 @@ inline JobResult some_result(const std::string& key) {
 // Creates a job and a search for it. Returns the search's id.
 int64_t make_search(Store& store, const std::string& request = "r");
 
-// Runs the story: eight writes of one job, from its creation to its result. Calls `acknowledged` after each one that
-// succeeds, and returns the error of the first that fails. Each variant stores other bytes, and more of them.
+// Runs the story: eight writes of one job, from its creation to its result. Calls `acknowledged` after each write that
+// succeeds, and returns the error of the first that fails. Each variant stores other bytes, and more of them than the
+// one before.
 absl::Status tell_story(Store& store, const std::function<void()>& acknowledged, int variant = 0);
-// Expects that the first `acknowledged` writes are in the store, and each of the others as a whole or not at all.
+// Expects that the store has the first `acknowledged` writes, and each of the other writes as a whole or not at all.
 void check_story(Store& store, int acknowledged, int variant = 0);
 
 }  // namespace wl

@@ -175,7 +175,8 @@ TEST(Store, PartsTakeThePlaceOfABatch) {
   EXPECT_EQ(open[1].id, "b/1");
 }
 
-// The epoch that a process sends is only compared and never stored, so that no epoch locks a name out.
+// An epoch that a process sends is only compared and never stored, so that no epoch, however large, locks a worker's
+// name out.
 TEST(Store, NoEpochUsesUpAName) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
@@ -223,8 +224,8 @@ TEST(Store, AFullDiskIsReportedAndLeavesNothingHalf) {
   EXPECT_EQ(store->list_jobs(0, 10)->size(), 1u);
 }
 
-// Runs tell_story() in a child that is killed at point `die_at` of the variant. Returns how many steps the child
-// acknowledged (by a byte each in a pipe), or -1 if it was not killed.
+// Runs tell_story() in a child process that is killed at point `die_at` of the variant. Returns how many steps the
+// child acknowledged (by a byte each in a pipe), or -1 if it was not killed.
 int acknowledged_before_death(const std::string& file, int variant, int die_at) {
   int out[2];
   if (pipe(out) != 0) return -1;
@@ -258,7 +259,8 @@ int acknowledged_before_death(const std::string& file, int variant, int die_at) 
 }
 
 TEST(StoreCrash, WhatWasAcknowledgedSurvivesADeathAtEveryPoint) {
-  // Every point five times in `make test-long`, once at a scale of 1, and every few points once below.
+  // The child is killed five times at every point in `make test-long`, once at a scale of 1, and below that once at
+  // every few points.
   const int times = static_cast<int>(std::clamp(std::round(testing::test_scale() / 2), 1.0, 5.0));
   const int step = static_cast<int>(std::ceil(1 / std::min(1.0, testing::test_scale())));
   const int first = 1 + static_cast<int>(testing::test_seed(0)) % step;

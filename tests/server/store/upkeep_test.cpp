@@ -99,7 +99,7 @@ TEST(StoreBackup, DoesNotOverwriteAndIsNotHalfThere) {
   ASSERT_TRUE(store->backup(scratch.path("b.db")).ok());
   EXPECT_EQ(store->backup(scratch.path("b.db")).code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(store->backup(scratch.path("a.db")).code(), absl::StatusCode::kAlreadyExists);
-  fs::create_directory(scratch.path("c.db.unfinished"));  // so it cannot be written
+  fs::create_directory(scratch.path("c.db.unfinished"));  // a folder of this name keeps the backup from being written
   EXPECT_FALSE(store->backup(scratch.path("c.db")).ok());
   EXPECT_FALSE(fs::exists(scratch.path("c.db")));
   EXPECT_FALSE(fs::exists(scratch.path("c.db.objects")));
@@ -114,7 +114,7 @@ TEST(StoreRestore, ReplacesAStoreWithItsLogAndRefusesOneInUse) {
     ASSERT_TRUE(store->backup(backup).ok());
     ASSERT_TRUE(store->create_job(some_job("later")).ok());
     EXPECT_EQ(Store::restore(backup, file).code(), absl::StatusCode::kUnavailable) << "in use";
-    // Keeps the log for the state that a kill leaves: the log has a job that the file lacks.
+    // Copies the log, which has a job that the main file lacks, in order to restore the state that a kill leaves.
     fs::copy_file(file + "-wal", scratch.path("wal"));
   }
   fs::copy_file(scratch.path("wal"), file + "-wal");
@@ -208,7 +208,7 @@ TEST(StoreEviction, NewObjectsTakeThePlaceOfUnusedOnesAndOfNoOthers) {
     ASSERT_TRUE(store->put_blob(sha256_hex(object('c')), object('c')).ok()) << "it is there already";
     ASSERT_TRUE(store->put_blob(sha256_hex(object('d')), object('d')).ok()) << "in the place of a";
     EXPECT_FALSE(store->blob(sha256_hex(object('a')))->has_value());
-    // b belongs to the blessed record; the records of c and d may be about to come.
+    // Object b belongs to the blessed record. The records of c and d may be about to be stored.
     EXPECT_EQ(store->put_blob(sha256_hex(object('e')), object('e')).code(), absl::StatusCode::kResourceExhausted);
     for (const char c : {'b', 'c', 'd'}) EXPECT_TRUE(store->blob(sha256_hex(object(c)))->has_value()) << c;
   }
@@ -272,7 +272,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return names;
 }
 
-// Object files that were written before a crash, unlike their rows.
+// Object files that were written before a crash, whose rows were not written.
 TEST(StoreObjects, ThatNoRowKnowsAreSwept) {
   Scratch scratch;
   const std::string file = scratch.path("a.db"), kept = "kept", left = "left";
@@ -292,7 +292,8 @@ TEST(StoreObjects, ThatNoRowKnowsAreSwept) {
   EXPECT_EQ(store->sweep_blobs().value(), 0);
 }
 
-// A process that was killed leaves the log, and perhaps objects; the next one removes those without being asked.
+// A process that was killed leaves the log, and perhaps objects without rows, which the next process removes without
+// being asked.
 TEST(UpkeepTest, SweepsAfterAnUncleanStopOnly) {
   Scratch scratch;
   const std::string left = "left", digest = sha256_hex(left), killed = scratch.path("killed.db");
@@ -327,7 +328,8 @@ TEST(UpkeepTest, KeepsTheNewestBackupsAndWhatIsNotItsOwn) {
   Upkeep upkeep(store.get(), options);
   const std::vector<std::string> others = {"a-20200101T000000.db", "b-20200101T000000.000Z.db", "notes"};
   for (const std::string& name : others) std::ofstream(folder + "/" + name) << "of somebody else";
-  // Left by killed processes: an unfinished backup, and the objects of a backup whose file was not named yet.
+  // What killed processes leave: an unfinished backup, and the objects of a backup whose file does not have its name
+  // yet.
   std::ofstream(folder + "/a-20200101T000000.000Z.db.unfinished") << "half";
   fs::create_directory(folder + "/a-20200102T000000.000Z.db.objects");
   std::vector<std::string> expected = others;
@@ -353,7 +355,7 @@ TEST(UpkeepTest, MakesABackupOnlyWhenTheNewestIsTooOld) {
   ASSERT_TRUE(Upkeep::check(options).ok());
   const auto made_by_a_start = [&] {
     const size_t before = files_in(folder).size();
-    { Upkeep upkeep(store.get(), options); }  // waits for its first round
+    { Upkeep upkeep(store.get(), options); }  // the destructor waits for the first round
     return files_in(folder).size() > before;
   };
   EXPECT_TRUE(made_by_a_start()) << "there is none";
@@ -371,7 +373,7 @@ TEST(UpkeepTest, KeepsTheBoundsOfTheStore) {
   const int64_t search = make_search(*store);
   for (const char* plan : {"old", "new"})
     ASSERT_TRUE(store->promote(record_with_object(*store, kKey, plan, std::string(5000, *plan)), search).ok());
-  { Upkeep upkeep(store.get(), {.bounds = {.object_bytes = 6000}}); }  // waits for its first round
+  { Upkeep upkeep(store.get(), {.bounds = {.object_bytes = 6000}}); }  // the destructor waits for the first round
   EXPECT_EQ(store->evict({})->object_bytes, 5000);
   EXPECT_EQ((*store->record_by_key(kKey, ""))->record.plan, "new");
 }

@@ -1,4 +1,4 @@
-// Who may call what: every rpc by every kind of caller.
+// Every rpc is called by callers of every kind, to test who may call what.
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel_posix.h>
 #include <gtest/gtest.h>
@@ -20,11 +20,11 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// A channel over the socket file, connected by another user. Needs root.
+// A channel over the socket file, connected as another user, for which the test must run as root.
 std::shared_ptr<grpc::Channel> as_somebody(const std::string& path, uid_t uid = kSomebody) {
   int fd = -1;
   std::thread([&] {
-    // The system call changes the thread alone.
+    // The raw system call changes the user of this thread only.
     EXPECT_EQ(syscall(SYS_setresuid, uid, uid, uid), 0) << std::strerror(errno);
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;

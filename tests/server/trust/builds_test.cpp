@@ -1,5 +1,5 @@
-// A coordinator that compiles promoted sources itself: which records say that it built their objects, and what happens
-// to workers that sent other objects (docs/design/trust.md#object-provenance).
+// A coordinator that compiles promoted sources itself: which records say that the coordinator built their objects, and
+// what happens to workers that sent other objects (docs/design/trust.md#object-provenance).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ TEST_F(Builds, GiveTheirWordForWhatTheyMake) {
   }
 }
 
-// If the coordinator has another compiler or none, its records do not say that it built their objects.
+// If the coordinator has another compiler than the workers or none, its records do not say that it built their objects.
 TEST_F(Builds, ByOtherCompilersSayNothing) {
   start([](const Source&, const std::atomic<bool>&) { return Built{sha256_hex("another"), "gcc 13", ""}; });
   FakeWorker one(service->channel, "one");
@@ -97,7 +97,7 @@ TEST_F(Builds, LeaveNothingOfWorkersThatAllSendOtherObjects) {
   EXPECT_EQ(number_in(store, "SELECT count(*) FROM records"), 0);
 }
 
-// A worker that denies all promotions of the only other worker does not make the job fail.
+// A worker that denies all promotions of the only other worker cannot make the job fail.
 TEST_F(Builds, ServeTheDefaultScheduleWhereNobodyAgrees) {
   start(honest_build);
   FakeWorker hostile(service->channel, "hostile/w", {.judge = deny}), honest(service->channel, "honest/w");
@@ -108,7 +108,8 @@ TEST_F(Builds, ServeTheDefaultScheduleWhereNobodyAgrees) {
   }
 }
 
-// Records that were made without a builder, by an older version for example, are built once there is one.
+// Records that were made by a coordinator that does not build, such as an older version, are built once there is one
+// that does.
 TEST_F(Builds, AreMadeUpForAfterAStart) {
   start({});
   std::vector<std::string> keys;
@@ -151,7 +152,7 @@ TEST_F(Builds, OfOtherObjectsAreNotMadeUpFor) {
   }
 }
 
-// A cancelled job does not wait for the coordinator's compiler.
+// A cancelled job ends without waiting for the coordinator's compiler.
 TEST_F(Builds, AreNotAwaitedByACancelledJob) {
   std::atomic<bool> go_on = false;
   start([&](const Source& source, const std::atomic<bool>& cancel) {

@@ -1,4 +1,4 @@
-// The file of --callers: its rows and tokens, and who may write it.
+// The file of --callers: its rows and tokens, and who may have write access to it.
 #include "server/services/callers.h"
 
 #include <gmock/gmock.h>
@@ -107,7 +107,7 @@ TEST(Callers, HaveMachines) {
 TEST(Callers, ATokenIsInNoFileButItsHashIs) {
   Scratch scratch;
   const std::string file = scratch.path("callers");
-  std::ofstream(file) << "user * client";  // without an end of line
+  std::ofstream(file) << "user * client";  // the last row has no end of line
   chmod(file.c_str(), 0600);
   const auto token = make_token(file, "ci", kClient | kWorker, 60);
   ASSERT_TRUE(token.ok()) << token.status();

@@ -33,7 +33,8 @@ inline bool is_refused(const grpc::Status& status) {
   return status.error_code() == grpc::PERMISSION_DENIED || status.error_code() == grpc::UNAUTHENTICATED;
 }
 
-// The coordinator `tls` listens on a unix socket, by TLS and by HTTPS; `plain` listens on a loopback port without TLS.
+// The coordinator `tls` listens on a unix socket, with TLS, and with HTTPS. The coordinator `plain` listens on a
+// loopback port without TLS.
 class Doorstep {
  public:
   Doorstep() {
@@ -92,7 +93,8 @@ class Doorstep {
     run(cat("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ", name, ".key -out ", name,
             ".pem -days 2 -subj '/CN=", escaped(common_name), "'"));
   }
-  // `names`: the alternative names, as openssl writes them. `subject` and `extensions`: further fields.
+  // `names`: the certificate's alternative names, in openssl's notation. `subject` and `extensions`: its further
+  // fields.
   void make_certificate(const std::string& name, const std::string& ca, const std::string& names,
                         const std::string& subject = "", const std::string& extensions = "") const {
     std::ofstream(scratch.path(name + ".ext"))
@@ -109,7 +111,7 @@ class Doorstep {
   FakeCompiler compiler;
   CoordinatorOptions options;
   Coordinator tls, plain;
-  std::vector<std::string> tokens;  // of a client, a worker, an operator and a cache
+  std::vector<std::string> tokens;  // the tokens of a client, a worker, an operator and a cache
 };
 
 }  // namespace wl

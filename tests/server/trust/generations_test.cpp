@@ -1,4 +1,4 @@
-// Generations of signed records: how a coordinator says that some are no longer right
+// Generations of signed records, by which a coordinator says that some records are no longer right
 // (docs/design/trust.md#generations).
 #include <gtest/gtest.h>
 
@@ -44,7 +44,8 @@ class Generations : public ::testing::Test {
     EXPECT_EQ(answer.heads_size(), 1);
     return answer.heads_size() == 1 ? from_proto(answer.heads(0)) : StoreHead();
   }
-  // Waits until the coordinator has signed all records with its present key and its floor is above `above`.
+  // Waits until the coordinator has signed all records with its present key, so that its oldest valid generation is
+  // above `above`.
   void await_floor(int64_t above = 0) {
     while (head().oldest <= above) std::this_thread::yield();
   }
@@ -88,7 +89,8 @@ TEST_F(Generations, OfWhatIsInvalidatedAreBelowTheFloorOfTheirKey) {
   EXPECT_FALSE(is_sound(forged));
 }
 
-// When too many single keys have floors, all served records are signed anew, and one floor stands for all.
+// When too many single keys have a floor (oldest valid generation), all served records are signed anew, and one floor
+// replaces all of them.
 TEST_F(Generations, AreGivenAnewToAllThatIsServed) {
   start();
   await_floor();
@@ -133,7 +135,8 @@ TEST_F(Generations, AreGivenAnewByAKeyThatIsNew) {
   expect_sound(store);
 }
 
-// Another coordinator begins with a backup and has another key. It knows the head of the key that made the backup.
+// Another coordinator, with another key, starts with a backup. It knows the generations that the key which made the
+// backup has declared.
 TEST_F(Generations, AreKnownToWhoBeginsWithABackup) {
   start();
   await_floor();

@@ -1,5 +1,5 @@
-// The identity of a certificate. Certificates with a name in each field that can hold one are tried with every RPC and
-// every HTTP address: only the URI name counts.
+// The identity of a caller in its certificate. Certificates with a name in each field that can hold one are tried with
+// every RPC and every HTTP address: only the URI name counts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 const std::string kOperatorUri = "spiffe://lab/warploom/operator";
 
-// Returns a list of alternative names with one URI of exactly these bytes, in DER, as a value for openssl.
+// Returns an openssl value, in DER, for a list of alternative names that has one URI of exactly these bytes.
 std::string uri_of(const std::string& bytes) {
   const auto length = [](size_t size) { return std::string(1, static_cast<char>(size)); };
   const std::string name = "\x86" + length(bytes.size()) + bytes;
@@ -27,10 +27,10 @@ std::string uri_of(const std::string& bytes) {
 }
 
 struct Case {
-  std::string field;  // the field that has the name
+  std::string field;  // the field of the certificate that has the name
   std::string names = {}, subject = {}, extensions = {};
   Roles roles = kNoRole;
-  std::string ca = "ca";  // its issuer (a certificate authority)
+  std::string ca = "ca";  // the certificate authority that issued the certificate
 };
 
 std::vector<Case> cases() {

@@ -1,4 +1,4 @@
-// Calls that stay open end when their caller may no longer make them.
+// Calls that stay open end when their caller loses the right to make them.
 #include "server/services/open_calls.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ TEST_F(Open, LongPollsEndWithTheirToken) {
   wanted.set_wait_s(50);
   v1::AcquireLeasesResponse answer;
   grpc::ClientContext polling;
-  // The call is refused at once if the callers file was read again before it began, else while it waits.
+  // If the callers file was read again before the call began, the call is refused at once; otherwise while it waits.
   const grpc::Status end = gpu7.workers->AcquireLeases(&polling, wanted, &answer);
   EXPECT_THAT(end.error_code(), ::testing::AnyOf(grpc::StatusCode::UNAUTHENTICATED, grpc::StatusCode::CANCELLED));
 }

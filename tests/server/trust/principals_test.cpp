@@ -1,4 +1,4 @@
-// The principal of a worker is the certificate or token that it calls with, whatever name it registers.
+// The principal of a worker is the certificate or token with which it calls, whatever name it registers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ class Principals : public WithTokens {
   }
 };
 
-// One token under two names is one principal: it cannot confirm itself.
+// Workers of two names with one token have one principal, which cannot confirm itself.
 TEST_F(Principals, DoNotConfirmThemselves) {
   FakeWorker one(by_token("lab"), "one"), two(by_token("lab"), "two");
   wait_for_workers(store, 2);
@@ -44,7 +44,7 @@ TEST_F(Principals, OfTwoTokensConfirmEachOther) {
   }
 }
 
-// A caller gets no leases in the name of another caller's worker.
+// A caller gets no leases in the name of a worker that belongs to another caller.
 TEST_F(Principals, SpeakForTheirOwnWorkers) {
   FakeWorker one(by_token("lab"), "one");
   wait_for_workers(store, 1);
@@ -63,14 +63,15 @@ TEST_F(Principals, SpeakForTheirOwnWorkers) {
   EXPECT_EQ(acquire("guest%2Fx/one").error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "never registered";
 }
 
-// Makes single calls of a worker.
+// Makes single calls as a worker.
 struct Hand : Caller {
   explicit Hand(const std::shared_ptr<grpc::Channel>& by) : Caller(by), blobs(v1::BlobStore::NewStub(by)) {}
 
   v1::RegisterWorkerResponse enter(const std::string& name) const {
     return Caller::enter(name, fake_device(), sha256_hex("machine of " + name));
   }
-  // Returns a request about a lease in the name of a worker. The calls below return its outcome, or "refused CODE".
+  // Returns a request about a lease in the name of a worker. The calls below return the request's outcome, or "refused
+  // CODE".
   template <typename Request>
   Request about(const std::string& worker, const v1::Lease& lease) const {
     Request request;
@@ -110,7 +111,7 @@ struct Hand : Caller {
   std::unique_ptr<v1::BlobStore::Stub> blobs;
 };
 
-// Callers without a token have a principal that no token can be called. They cannot be told apart, so they confirm
+// Callers without a token have a principal whose name no token can have. They cannot be told apart, so they confirm
 // nothing, and they cannot register under the names of other callers' workers.
 class Nameless : public Principals {
  protected:
@@ -156,7 +157,8 @@ TEST(Callers, HaveNoNamesOfOthers) {
                 HasSubstr("stand for callers without a token"));
 }
 
-// Only its worker can use a lease. Another caller cannot, although it knows the lease's id and the worker's name.
+// Only the worker that has a lease can use it. Another caller cannot, even if it knows the lease's id and the worker's
+// name.
 TEST_F(Principals, HoldTheirOwnLeases) {
   const Hand lab(by_token("lab")), guest(by_token("guest/x"));
   const std::string mine = lab.enter("w").name(), other = guest.enter("w").name();
@@ -179,7 +181,7 @@ TEST_F(Principals, HoldTheirOwnLeases) {
   EXPECT_EQ(number_in(store, "SELECT count(*) FROM trials WHERE worker LIKE 'guest%'"), 0);
 }
 
-// Renewing a lease that a worker does not hold does not show that the worker is alive.
+// A worker that renews a lease which it does not hold does not count as alive because of this.
 TEST_F(Principals, AreNotKeptAliveByEmptyCalls) {
   CoordinatorOptions options;
   options.lease_s = 0.3;

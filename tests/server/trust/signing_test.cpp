@@ -1,4 +1,4 @@
-// Signed records: which ones a client refuses, and what remains of a producer that is revoked.
+// Signed records: which records a client refuses, and what remains of a producer that is revoked.
 #include "proto/trust/signing.h"
 
 #include <gmock/gmock.h>
@@ -72,20 +72,20 @@ TEST_F(Signing, SignersAreReadLineByLine) {
   EXPECT_THAT(read_signers(scratch.path("none")).status().message(), HasSubstr("cannot read"));
 }
 
-// Records that were changed on their way: bytes of the message, or fields whose sender computes the digest again, or
-// with the signature of another record, or signed by another key.
+// Records that were changed on their way: with changed bytes of the message, with changed fields and a digest that fits
+// them, with the signature of another record, or signed by another key.
 TEST_F(Signing, AThousandChangedRecordsAreRefused) {
   const auto signing = key("k"), other_key = key("other");
   const std::vector<Signer> signers = {{signing->public_key(), "lab"}};
   testing::Random draw(11);
-  const google::protobuf::LogSilencer silence;  // no log lines about bytes that are no UTF-8
+  const google::protobuf::LogSilencer silence;  // suppresses log lines about bytes that are not UTF-8
   int by_form = 0, by_digest = 0, by_signature = 0, same = 0;
   const auto expect_refused = [&](const KernelRecord& sent, const v1::KernelRecord& message) {
     const absl::StatusOr<KernelRecord> read = from_proto(message);
     if (!read.ok()) {
       ++by_digest;
     } else if (*read == sent) {
-      ++same;  // the changed byte has no meaning, as in a number that is encoded longer than needed
+      ++same;  // the changed byte means the same, as in a number encoded longer than needed
     } else {
       EXPECT_FALSE(check_signature(*read, signers).ok()) << message.ShortDebugString();
       ++by_signature;
@@ -151,7 +151,7 @@ class Revocation : public WithTokens {
     for (const char* name : {"lab", "guest"}) add_token(name, kWorker);
     CoordinatorOptions options;
     options.signing_key = scratch.path("k");
-    options.lease_s = 0.5;  // a worker that has disconnected is given up quickly
+    options.lease_s = 0.5;  // a worker that has disconnected soon counts as lost
     start(options);
   }
   grpc::Status revoke(const std::string& producer, v1::RevokeProducerResponse* gone) {
@@ -162,7 +162,8 @@ class Revocation : public WithTokens {
   }
 };
 
-// All records and trials of a revoked producer are deleted, and others search their keys again; what others made stays.
+// All records and trials of a revoked producer are deleted, and other workers search their keys again. What others made
+// stays.
 TEST_F(Revocation, ForgetsAllThatAProducerMade) {
   const std::string other =
       "graph {\n  %0 = input \"x\" : f32[8,4] normal(0,1)\n  %1 = tanh %0 : f32[8,4]\n"

@@ -11,10 +11,10 @@
 namespace wl {
 namespace {
 
-// Which workers call with tokens. The others call over TCP, by names of their choice.
+// Which workers call with tokens. The other workers call over plain TCP, under names of their choice.
 enum class Known { kNobody, kHonest, kAll };
 
-// All dishonest workers send the same forged objects, claim 500 ns, which no honest kernel reaches, and in
+// All dishonest workers send the same forged objects, claim 500 ns, which is faster than any honest kernel, and in
 // confirmations call some plans wrong.
 Hooks dishonest() {
   return {.before = {},
@@ -59,7 +59,7 @@ TEST_P(Table, OfHostileWorkers) {
   const auto job = service->create("r", trials(16));
   ASSERT_TRUE(job.ok()) << job.status();
   const Job done = service->watch(job->name).back();
-  // Workers without tokens count as one principal, so all of them may be refuted for what one of them sent.
+  // Workers without tokens count as one principal, so all of them may be refuted because of what one of them sent.
   const bool decided = honest > 0 && known != Known::kNobody;
   EXPECT_TRUE(!decided || done.state == JobState::kSucceeded) << done.error;
   int loaded = 0;

@@ -1,4 +1,4 @@
-// Teams on one coordinator: what each sees of the others, and what it gets of the workers.
+// Teams on one coordinator: what each team sees of the others, and what share of the workers it gets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class Teams : public WithTokens {
     speech.call_by(by_token("speech"));
     nobody.call_by(by_token("nobody"));
   }
-  // Returns the team of every record in the caller's listing.
+  // Returns the team of every record that the caller can list.
   static std::vector<std::string> teams_listed(const Caller& caller) {
     grpc::ClientContext context;
     v1::ListKernelsResponse page;
@@ -74,7 +74,7 @@ TEST_F(Teams, SeeTheirOwnJobsAndRecords) {
   EXPECT_EQ(jobs_listed(*service), 1) << "an operator sees every one";
   EXPECT_EQ(fetched(*service, own[0].digest), grpc::StatusCode::OK);
   EXPECT_EQ(fetched(speech, own[0].digest), grpc::StatusCode::OK);
-  // The same request by another team makes another job and another search.
+  // The same request, made by another team, makes another job and another search.
   EXPECT_EQ(vision.create("r", trials(16)).status().code(), absl::StatusCode::kInvalidArgument) << "an id of others";
   EXPECT_FALSE(vision.cancel(job.name));
   EXPECT_TRUE(vision.watch(job.name).empty());
@@ -85,8 +85,8 @@ TEST_F(Teams, SeeTheirOwnJobsAndRecords) {
   for (const KernelRecord& record : own) EXPECT_EQ(speech.record(record.key)->digest, record.digest) << "still its own";
 }
 
-// Records of team vision that two principals confirm become shared by its rule publish=confirmed. Those of team speech,
-// which has no such rule, do not.
+// Records of team vision that two principals confirm become shared by the rule publish=confirmed of this team. Records
+// of team speech, which has no such rule, do not.
 TEST_F(Teams, ShareWhatIsConfirmed) {
   FakeWorker one(by_token("fleet"), "one"), two(by_token("second"), "two");
   wait_for_workers(store, 2);
@@ -149,7 +149,7 @@ TEST_F(Teams, MayHaveSoManyJobs) {
   EXPECT_TRUE(speech.create("c", trials(18)).ok());
 }
 
-// Calls that need no name of a job or record: the list of workers, and whether an object is stored.
+// Calls that name no job or record: the list of workers, and whether an object is stored.
 TEST_F(Teams, DoNotTellOthersOfTheirWorkersAndObjects) {
   FakeWorker own(by_token("vision"), "secret-name"), shared(by_token("fleet"), "one");
   wait_for_workers(store, 2);

@@ -1,4 +1,5 @@
-// A fixture with a coordinator on a unix socket whose callers show tokens, for tests of what depends on the caller.
+// A fixture with a coordinator on a unix socket whose callers authenticate with tokens, for tests of what depends on
+// the caller.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,7 +49,7 @@ class WithTokens : public ::testing::Test {
   Scratch scratch;
   const std::string store = scratch.path("a.db"), callers = scratch.path("callers");
   std::map<std::string, std::string> tokens;  // by name
-  std::optional<Service> service;             // calls as the operator
+  std::optional<Service> service;             // makes its calls as the operator
 };
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// Asking an upstream: one call for all callers with the same question, bounded memory of misses, bounded waits, and
-// false answers of a hostile upstream are not used.
+// A coordinator asks its upstream: one call serves all callers with the same question, the memory of misses is bounded,
+// waits are bounded, and false answers of a hostile upstream are not used.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 
@@ -42,7 +42,7 @@ TEST(UpstreamVia, EndsCirclesAndLongWays) {
   EXPECT_NE(why_not_ask("x", parse_via(std::string(100'000, 'y'))), "");
 }
 
-// An upstream whose answers the test sets.
+// An upstream whose answers the test chooses.
 class FakeUpstream {
  public:
   explicit FakeUpstream(const std::string& address) : kernels_(this), blobs_(this) {
@@ -56,7 +56,7 @@ class FakeUpstream {
     release();
     server_->Shutdown(std::chrono::system_clock::now());
   }
-  // From now on calls for records wait until release().
+  // Makes all later calls for records wait until release().
   void hold() {
     const std::lock_guard lock(mutex_);
     held_ = true;
@@ -70,7 +70,7 @@ class FakeUpstream {
   }
   int asked() const { return asked_; }
 
-  v1::KernelRecord record;  // the answer to every question for a record; without a digest: a miss
+  v1::KernelRecord record;  // the answer to every question for a record; one without a digest means a miss
   std::string object;       // the answer to every download
 
  private:
@@ -157,11 +157,12 @@ TEST_F(Asking, ManyWhoAskMakeOneCall) {
 TEST_F(Asking, AMissIsNotAskedForAgainAtOnce) {
   const auto at = laptop();
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(absl::IsNotFound(at->record(good.key).status()));
-  // On a busy machine the 3 s for which a miss is remembered may pass between two calls, but not between all.
+  // A miss is remembered for 3 s. On a busy machine this time may pass between two of the calls, but not between all of
+  // them.
   EXPECT_LT(upstream.asked(), 5);
 }
 
-// A caller waits only briefly for an upstream that hangs, and the coordinator goes on working.
+// A caller waits only briefly for an upstream that hangs, and the coordinator continues to work.
 TEST_F(Asking, AnUpstreamThatHangsIsNotWaitedFor) {
   const auto at = laptop();
   upstream.hold();

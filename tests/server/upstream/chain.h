@@ -1,4 +1,5 @@
-// A fixture with a chain of coordinators, each on a unix socket in one folder, for tests of what one asks of the next.
+// A fixture with a chain of coordinators, each on a unix socket in one folder, for tests of what one coordinator asks
+// of the next.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,17 +23,17 @@ class Chain : public ::testing::Test {
  protected:
   std::string address(const std::string& name) const { return "unix:" + scratch.path(name); }
   std::string store(const std::string& name) const { return scratch.path(name + ".db"); }
-  // Options of the coordinator NAME with its own key; `upstream` is the name of another one, or empty.
+  // Returns options of the coordinator NAME with its own key. `upstream` is the name of another coordinator, or empty.
   CoordinatorOptions options(const std::string& name, const std::string& upstream = "") const {
     CoordinatorOptions out;
     out.store = store(name);
     out.listen = address(name);
     out.signing_key = scratch.path(name + ".key");
-    out.lease_s = 0.5;  // a worker that has disconnected is given up quickly
+    out.lease_s = 0.5;  // a worker that has disconnected soon counts as lost
     if (!upstream.empty()) out.upstream.address = address(upstream);
     return out;
   }
-  // A file of the keys of these coordinators, which are made if they are not there.
+  // Writes a file of the keys of these coordinators; keys that do not exist yet are made.
   std::string signers(const std::vector<std::string>& names) const {
     const std::string file = scratch.path("signers");
     std::ofstream out(file);
@@ -40,7 +41,7 @@ class Chain : public ::testing::Test {
       out << SigningKey::open(scratch.path(name + ".key")).value()->public_key() << " " << name << "\n";
     return file;
   }
-  // Returns the bytes of an answer of GetKernel as they are received.
+  // Returns an answer of GetKernel as the bytes that are received.
   static std::string bytes_of(const std::shared_ptr<grpc::Channel>& channel, const v1::GetKernelRequest& request) {
     grpc::ByteBuffer answer;
     const grpc::Status status =
@@ -62,7 +63,7 @@ class Chain : public ::testing::Test {
     grpc::ClientContext context;
     return download(*stub, &context, digest, kMostObjectBytes, "the coordinator");
   }
-  // Returns every record that is listed, as it is served for its key.
+  // Returns every record that the coordinator lists, as it serves the record for its key.
   static std::vector<KernelRecord> all_records(Service& at) {
     grpc::ClientContext context;
     v1::ListKernelsResponse page;

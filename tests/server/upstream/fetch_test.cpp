@@ -1,4 +1,4 @@
-// Read-through: what a coordinator lacks is fetched from its upstream, stored and served unchanged.
+// A coordinator fetches what it lacks from its upstream, stores it and serves it unchanged.
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 class Fetching : public Chain {
  protected:
-  // Tunes at the coordinator "site" with a worker that stops afterwards, and returns the site's records.
+  // Tunes at the coordinator "site" with a worker that stops afterwards. Returns the site's records.
   std::vector<KernelRecord> tune_at_site(const std::string& request = "r") {
     FakeWorker worker(site->channel, "one");
     const Job job = site->run(request, trials(8));
@@ -39,7 +39,7 @@ TEST_F(Fetching, ARecordPassesTheChainUnchanged) {
     EXPECT_EQ(object(laptop.channel, record.object_sha256).value(),
               object(site->channel, record.object_sha256).value());
   }
-  // Each coordinator of the chain has stored the records, and serves them without the site.
+  // Each coordinator of the chain has stored the records, and serves them while the site is down.
   site.reset();
   for (const KernelRecord& record : made) {
     EXPECT_EQ(*team.record(record.key), record);
@@ -57,7 +57,7 @@ TEST_F(Fetching, ObjectsAndDigestsAreFoundByThemselves) {
   v1::GetKernelRequest by_digest;
   by_digest.set_digest(record.digest);
   EXPECT_EQ(bytes_of(laptop.channel, by_digest), bytes_of(site->channel, by_digest));
-  // A record that was fetched by its digest may be an old one, so it is not served for its key.
+  // A record that was fetched by its digest may be an old one, so it is not served when its key is asked for.
   EXPECT_EQ(number_in(store("laptop"), "SELECT count(*) FROM records WHERE blessed = 1"), 0);
   EXPECT_EQ(*laptop.record(record.key), record);
   EXPECT_EQ(number_in(store("laptop"), "SELECT count(*) FROM records WHERE blessed = 1"), 1);
@@ -72,14 +72,14 @@ TEST_F(Fetching, AJobUsesWhatIsThere) {
   EXPECT_TRUE(job.cached);
   for (const GroupResult& group : job.result->groups)
     EXPECT_EQ(laptop.record(group.key)->digest, site->record(group.key)->digest);
-  // A job that may search finds them too, and does not search.
+  // A job that may search uses the upstream's records too, and then does not search.
   Service other(options("other", "site"));
   const Job searches = other.run("r", trials(8));
   EXPECT_EQ(searches.state, JobState::kSucceeded) << searches.error;
   EXPECT_TRUE(searches.cached);
 }
 
-// A coordinator that never had a worker tunes for the machines of its upstream.
+// A coordinator that never had a worker tunes for the machines that its upstream knows.
 TEST_F(Fetching, AJobMayBeForAMachineOfTheUpstream) {
   (void)tune_at_site();
   Service team(options("team", "site")), laptop(options("laptop", "team"));
@@ -87,7 +87,7 @@ TEST_F(Fetching, AJobMayBeForAMachineOfTheUpstream) {
   asked.device.reset();
   asked.target = "cpu:avx2";
   Job job;
-  // If a call takes longer than it is waited for, its answer is stored a moment later.
+  // If the upstream answers too late for a call, the answer is stored a moment later, so the job is tried again.
   for (int i = 0; i < 30 && job.state != JobState::kSucceeded; ++i) job = laptop.run(cat("r", i), asked);
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   ASSERT_TRUE(job.device.has_value());
@@ -110,7 +110,7 @@ TEST_F(Fetching, WithoutTheUpstreamItIsSaid) {
   const v1::ServerInfo info = laptop.server_info();
   EXPECT_EQ(info.upstream(), address("site"));
   EXPECT_THAT(info.upstream_problem(), HasSubstr("cannot be reached"));
-  // The site is back with its records. The laptop notices that by itself.
+  // The site runs again with its records. The laptop notices this by itself.
   site.emplace(options("site"));
   absl::StatusOr<KernelRecord> other;
   const KernelRecord more = made.back();
@@ -119,7 +119,7 @@ TEST_F(Fetching, WithoutTheUpstreamItIsSaid) {
   EXPECT_EQ(*other, more);
 }
 
-// A record that was searched here is not replaced by the upstream's.
+// A record that a search of this coordinator made is not replaced by the upstream's record.
 TEST_F(Fetching, OwnRecordsStay) {
   const std::vector<KernelRecord> made = tune_at_site();
   Service laptop(options("laptop", "site"));
@@ -136,7 +136,8 @@ TEST_F(Fetching, OwnRecordsStay) {
   }
 }
 
-// A fetched record that the upstream no longer serves is dropped, and one that it has replaced is fetched anew.
+// If the upstream no longer serves a fetched record, it is dropped; if the upstream has replaced the record, it is
+// fetched anew.
 TEST_F(Fetching, WhatIsInvalidatedOrReplacedThereIsFoundOut) {
   const std::vector<KernelRecord> made = tune_at_site();
   CoordinatorOptions last = options("laptop", "site");
@@ -162,12 +163,12 @@ TEST_F(Fetching, WhatIsInvalidatedOrReplacedThereIsFoundOut) {
   expect_sound(store("laptop"));
 }
 
-// A and B are the upstream of each other.
+// Coordinator A is the upstream of B, and B is the upstream of A.
 TEST_F(Fetching, ACircleEnds) {
   Service a(options("a", "b")), b(options("b", "a"));
   absl::Status missed;
   do missed = a.record(sha256_hex("something")).status();
-  while (missed.message().find("cannot be reached") != std::string::npos);  // b has just begun
+  while (missed.message().find("cannot be reached") != std::string::npos);  // at first, b may not answer yet
   EXPECT_TRUE(absl::IsNotFound(missed));
   EXPECT_THAT(std::string(missed.message()), HasSubstr("this coordinator is its own upstream"));
 }

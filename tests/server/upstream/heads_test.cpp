@@ -1,4 +1,4 @@
-// What a coordinator knows of the generations of records that others have signed.
+// What a coordinator knows of the generations of records that others have signed (its head for each signer).
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -16,7 +16,7 @@ class Heads : public Chain {
     EXPECT_EQ(job.state, JobState::kSucceeded) << job.error;
     return all_records(at);
   }
-  // The head of the coordinator NAME, as another one gives it out.
+  // Returns what another coordinator gives out about the generations of NAME's records (NAME's head).
   std::optional<StoreHead> head(Service& at, const std::string& name) {
     grpc::ClientContext context;
     v1::GetHeadsResponse answer;
@@ -26,8 +26,8 @@ class Heads : public Chain {
       if (message.signed_by() == key) return from_proto(message);
     return std::nullopt;
   }
-  // Starts a team that has fetched all records of a site, `made`. The site has declared the first of them invalid and
-  // ended, and the team hears nothing of it.
+  // Starts a team's coordinator that has fetched all records of a site, `made`. The site has declared the first of them
+  // invalid and ended, and the team has not heard of this.
   void leave_behind(std::optional<Service>& team, std::vector<KernelRecord>& made) {
     std::optional<Service> site(options("site"));
     made = tune_at(*site);
@@ -61,14 +61,15 @@ TEST_F(Heads, PassTheChainWithTheRecordsThatTheyAreAbout) {
   EXPECT_EQ(head(*site, "laptop"), std::nullopt);
 }
 
-// A record is fetched from an upstream that has not heard of its end, and is one that the head of its signer excludes.
+// A coordinator refuses a record that its upstream still serves if the head of the record's signer excludes this
+// record.
 TEST_F(Heads, ExcludeRecordsThatAnUpstreamStillHas) {
   std::optional<Service> team;
   std::vector<KernelRecord> made;
   leave_behind(team, made);
   if (HasFatalFailure()) return;
   ASSERT_TRUE(team->record(made[0].key).ok());
-  // The laptop has heard it from the site itself.
+  // The laptop has heard from the site itself that the record is invalid.
   Service site(options("site"));
   CoordinatorOptions last = options("laptop", "site");
   last.signers = signers({"site"});
@@ -83,7 +84,8 @@ TEST_F(Heads, ExcludeRecordsThatAnUpstreamStillHas) {
   expect_excluded(laptop.record(made[0].key).status());
 }
 
-// A record of its own that a coordinator has declared invalid does not come back from whoever has fetched it before.
+// A coordinator does not take back a record of its own that it has declared invalid, even if others have fetched it
+// before.
 TEST_F(Heads, OfItsOwnExcludeWhatOthersStillHave) {
   std::optional<Service> team;
   std::vector<KernelRecord> made;
@@ -96,7 +98,7 @@ TEST_F(Heads, OfItsOwnExcludeWhatOthersStillHave) {
   EXPECT_TRUE(site.record(made[1].key).ok());
 }
 
-// What is signed anew at the site is signed anew below, and so are its heads.
+// Records that the site signs anew reach the coordinators below with their new signature, and so do the site's heads.
 TEST_F(Heads, FollowWhatIsSignedAnew) {
   std::optional<Service> site(options("site"));
   const std::vector<KernelRecord> made = tune_at(*site);
@@ -106,7 +108,7 @@ TEST_F(Heads, FollowWhatIsSignedAnew) {
   Service team(below);
   for (const KernelRecord& record : made) ASSERT_TRUE(team.record(record.key).ok());
   const int64_t before = head(*site, "site")->oldest;
-  run_in(store("site"), "DELETE FROM floors WHERE scope <> 'last'");  // as a store of an older version
+  run_in(store("site"), "DELETE FROM floors WHERE scope <> 'last'");  // makes the store like that of an older version
   site.reset();
   site.emplace(options("site"));
   while (head(*site, "site")->oldest <= before) std::this_thread::yield();
@@ -120,7 +122,7 @@ TEST_F(Heads, FollowWhatIsSignedAnew) {
   }
 }
 
-// A site knows what is no longer right of what was offered to it.
+// A site that records were offered to knows which of them are no longer right.
 TEST_F(Heads, AreToldToTheUpstreamByWhoOffers) {
   CoordinatorOptions above = options("site");
   above.signers = signers({"laptop"});

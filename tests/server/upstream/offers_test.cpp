@@ -1,4 +1,4 @@
-// Offers: records that a coordinator made arrive at its upstream once, by the rules of both.
+// Offers: records that a coordinator made arrive at its upstream once, by the rules of both coordinators.
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -37,7 +37,7 @@ class Offers : public Chain {
   }
   CoordinatorOptions laptop_options(OfferRule rule, const std::string& shown = "laptop") const {
     CoordinatorOptions out = options("laptop", "site");
-    out.lease_s = 15;  // no worker is taken for lost
+    out.lease_s = 15;  // long enough that no worker counts as lost
     out.upstream.offer = rule;
     out.upstream.dialled.token_file = scratch.path(shown + ".token");
     return out;
@@ -48,12 +48,12 @@ class Offers : public Chain {
     EXPECT_TRUE(at.kernels->ListKernels(&context, {}, &page).ok());
     return {page.kernels().begin(), page.kernels().end()};
   }
-  // Waits until the laptop has offered every record that it serves to the site.
+  // Waits until the laptop has offered the site every record that it serves.
   void wait_until_offered() const {
     while (number_in(store("laptop"), "SELECT count(*) FROM records WHERE blessed = 1 AND offered = 0") > 0)
       std::this_thread::yield();
   }
-  // Uploads the object of a record to the site and offers the record, with the token `shown`.
+  // Uploads the object of a record to the site and offers the record, with the token of `shown`.
   absl::StatusOr<v1::OfferKernelResponse> offer(const std::string& shown, const KernelRecord& record,
                                                 const std::string& bytes) const {
     DialOptions how;
@@ -95,7 +95,7 @@ TEST_F(Offers, WhatIsConfirmedArrivesOnce) {
   expect_sound(store("site"));
 }
 
-// Records that were made while the upstream was away are offered after the coordinator has restarted.
+// Records that were made while the upstream was away are offered even after the coordinator has restarted.
 TEST_F(Offers, SurviveARestart) {
   {
     Service laptop(laptop_options(OfferRule::kConfirmed));
@@ -136,7 +136,7 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
               HasSubstr("takes no offers"));
   site.reset();
   site.emplace(site_options());
-  // A caller needs the role.
+  // A caller that offers needs the role of a cache.
   EXPECT_TRUE(absl::IsPermissionDenied(offer("client", sign(confirmed, "laptop"), objects[0]).status()));
   const auto why = [&](const std::string& shown, const KernelRecord& record) {
     const auto answer = offer(shown, record, objects[0]);
@@ -158,7 +158,7 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
   // An offer by a caller of a team does not take a shared record away from the others.
   EXPECT_EQ(offer("of_vision", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
   EXPECT_EQ(number_in(store("site"), "SELECT count(*) FROM records WHERE namespace = 0 AND blessed = 1"), 1);
-  // A slower record is answered as known; a faster one replaces the shared record.
+  // The offer of a slower record is answered with "known"; a faster record replaces the shared one.
   KernelRecord other = confirmed;
   other.samples_ns = {confirmed.samples_ns[0] * 2};
   EXPECT_EQ(offer("laptop", sign(other, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
@@ -170,12 +170,12 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
   other.samples_ns = {confirmed.samples_ns[0] - 2};
   std::string said;
   do said = why("laptop", sign(other, "laptop"));
-  while (said.empty() && --other.samples_ns[0] > 0);  // the callers file is read again from time to time
+  while (said.empty() && --other.samples_ns[0] > 0);  // the site reads the file of callers again only at intervals
   EXPECT_THAT(said, HasSubstr("its producer spiffe:%2F%2Flab%2Ftwo is revoked here"));
   expect_sound(store("site"));
 }
 
-// kNone offers nothing, kConfirmed no unconfirmed record, and kAll every record.
+// By the rule kNone no record is offered, by kConfirmed only confirmed records, and by kAll every record.
 TEST_F(Offers, AreMadeByTheRuleOfTheLowerOne) {
   Service site(site_options());
   for (const OfferRule rule : {OfferRule::kNone, OfferRule::kConfirmed}) {

@@ -1,4 +1,4 @@
-// An HTTP address is answered for the callers that may make the RPC for which it stands.
+// An HTTP address is answered for the callers that may make the RPC to which the address corresponds.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

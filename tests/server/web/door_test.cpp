@@ -1,4 +1,4 @@
-// The connections of the HTTP port, with peers that are slow, silent, send without end or do not read.
+// The connections of the HTTP port, with callers that are slow, silent, send without end or do not read.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ class Wire {
   bool say(const std::string& text) const {
     return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   }
-  // Returns what is received until the other end closes or `until` was received.
+  // Returns what is received until the other end closes the connection or `until` was received.
   std::string hear(const std::string& until = "\r\n\r\n") const {
     std::string heard;
     char buffer[65536];
@@ -56,7 +56,7 @@ class Wire {
     char byte = 0;
     return poll(&one, 1, 0) == 1 && recv(fd_, &byte, 1, MSG_PEEK) <= 0;
   }
-  // Sends a byte again and again until the other end has closed.
+  // Sends a byte again and again until the other end has closed the connection.
   void drip() const {
     while (!closed() && say("x")) std::this_thread::yield();
   }
@@ -83,7 +83,7 @@ struct Listening {
   int port = 0;
 };
 
-// Returns options of a door that answers a request by `answer` of its path.
+// Returns options of a door that answers each request by calling `answer` with its path.
 HttpDoorOptions options_with(std::function<std::string(const std::string& path)> answer) {
   HttpDoorOptions options;
   options.answer = [answer = std::move(answer)](const HttpAsked& asked) {
@@ -152,7 +152,7 @@ TEST(Door, AnAnswerThatIsNotReadHasAnEnd) {
   const HttpDoor door(at.fd, options);
   const Wire lazy(at.port), silent(at.port);
   ASSERT_TRUE(lazy.say("GET /large HTTP/1.1\r\n\r\n"));
-  silent.wait_for_end();  // by then the time of the answer is over too
+  silent.wait_for_end();  // by then, the time limit of lazy's answer has passed as well
   EXPECT_LT(lazy.hear("nothing that is said").size(), kLarge) << "what the sockets held";
 }
 
@@ -201,7 +201,7 @@ TEST(Door, WhoAsksHowItIsWaitsForNobody) {
     ask();
     while (begun < thread) std::this_thread::yield();
   }
-  ask();  // waits for a thread
+  ask();  // this request waits for a thread
   EXPECT_TRUE(healthy());
   ask();
   EXPECT_THAT(slow.back().hear(), StartsWith("HTTP/1.1 503")) << "no more wait";

@@ -1,4 +1,4 @@
-// Queries of the web pages to the store: points of curves, and records by machine and model.
+// Queries to the store that the web pages make: points of curves, and records by machine and model.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -40,7 +40,7 @@ TEST(WebLists, TrialsOfRoundsAlone) {
   EXPECT_TRUE(store->trial_points(search + 1, 0, 100)->empty());
 }
 
-// Rounds that are measured at the same time may end in any order.
+// Rounds that are measured at the same time may end in any order, so a curve may have gaps, which are filled later.
 TEST(WebLists, ACurveFillsItsGaps) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});

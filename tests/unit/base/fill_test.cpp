@@ -88,7 +88,7 @@ TEST(Fill, IntegersCoverTheirRangeAndNothingElse) {
     ++seen[static_cast<size_t>(v + 2)];
   }
   for (int n : seen) EXPECT_GT(n, 100);
-  EXPECT_EQ(fill_value(integers(4, 4), DType::i32, 5, 0, 0), 4);  // an empty range gives its lower end
+  EXPECT_EQ(fill_value(integers(4, 4), DType::i32, 5, 0, 0), 4);  // an empty range yields its lower end
 }
 
 double saturated(DType dtype, double value) {
@@ -157,7 +157,7 @@ TEST(Elements, HalvesRoundToNearestEvenAndOverflow) {
   EXPECT_EQ(bits_of(DType::f16, 1.0), 0x3c00);
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11), 0x3c00);      // a tie rounds to even
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 3 * 0x1p-11), 0x3c02);  // a tie rounds to even, here upwards
-  // Rounding through f32 first would lose the last term.
+  // If the value were rounded to f32 first, its last term would be lost.
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11 + 0x1p-40), 0x3c01);
   EXPECT_EQ(bits_of(DType::f16, 65504), 0x7bff);
   EXPECT_EQ(bits_of(DType::f16, 65519.99), 0x7bff);
@@ -169,7 +169,7 @@ TEST(Elements, HalvesRoundToNearestEvenAndOverflow) {
   EXPECT_EQ(bits_of(DType::bf16, 3.0), 0x4040);
   EXPECT_EQ(bits_of(DType::bf16, 3.4e38), 0x7f80);
   EXPECT_EQ(bits_of(DType::bf16, std::numeric_limits<float>::denorm_min()), 0x0000);
-  for (int shift = -30; shift < 20; ++shift) {  // independent check: f32 -> bf16 by the usual bit manipulation
+  for (int shift = -30; shift < 20; ++shift) {  // reference: f32 converted to bf16 by the usual bit manipulation
     const float f = std::ldexp(1.2345678f, shift);
     const auto word = std::bit_cast<uint32_t>(f);
     EXPECT_EQ(bits_of(DType::bf16, f), static_cast<uint16_t>((word + 0x7fff + (word >> 16 & 1)) >> 16));

@@ -57,7 +57,7 @@ TEST(Records, FingerprintTellsMachinesApart) {
   b.threads = 2;
   EXPECT_NE(a.fingerprint(), b.fingerprint());
   b = a;
-  b.compiler_versions = "another";  // compilers belong to the environment, not to the machine
+  b.compiler_versions = "another";  // compiler versions belong to the environment, not to the device
   EXPECT_EQ(a.fingerprint(), b.fingerprint());
 }
 

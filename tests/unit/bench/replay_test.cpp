@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-// Two axes, 1..4 and "a"/"b". The time grows with both. One point failed, and one is missing.
+// A table over two axes, x in 1..4 and y in {"a", "b"}, whose times grow with both. One point failed, one is missing.
 std::string others_table() {
   nlohmann::json results = nlohmann::json::array();
   for (int x = 4; x >= 1; --x)
@@ -56,7 +56,7 @@ TEST(T4, ReadsWhatItWrites) {
 TEST(Score, RandomCurveIsTheExpectedMinimum) {
   const auto table = parse_t4("other", others_table());
   ASSERT_TRUE(table.ok()) << table.status();
-  // Enumerates every set of two of the seven results. A failed result uses up a draw.
+  // Every pair of the table's seven results is drawn. A failed result counts as a draw.
   std::vector<double> times;
   for (const auto& [point, result] : (*table)->results) times.push_back(result.correct ? result.ns : 1e300);
   double sum = 0;

@@ -1,4 +1,4 @@
-// A client that watches a job on an unreachable coordinator waits longer before each retry, and --budget ends a tune
+// If the coordinator is unreachable, a client that watches a job waits longer before each retry. --budget ends a tune
 // even if the coordinator or every worker is missing.
 #include <gmock/gmock.h>
 
@@ -52,7 +52,8 @@ TEST_F(AwayCoordinator, IsNotAskedAllTheTime) {
   EXPECT_EQ(job.status().code(), absl::StatusCode::kUnavailable) << job.status();
   EXPECT_THAT(std::string(job.status().message()), HasSubstr("warploom watch jobs/1"));
   EXPECT_EQ(lost, 1);
-  // Five waits of at least 50, 100, 200, 400 and 800 ms exceed the patience of one second.
+  // The client waits at least 50, 100, 200, 400 and 800 ms before its retries, together longer than its patience of 1
+  // s.
   EXPECT_LE(tuning_.watches, 6);
 }
 

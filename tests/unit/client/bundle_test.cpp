@@ -88,7 +88,7 @@ TEST_F(BundleTest, EqualProgramsGiveEqualBytesAndReplaceABundle) {
   EXPECT_NE(files_of(path("a")), files_of(path("b")));
   ASSERT_TRUE(write_bundle(path("b") + "/", sample(), "{}").ok());
   EXPECT_EQ(files_of(path("a")), files_of(path("b")));
-  // Nothing else is left in the folder that contains the bundles.
+  // The folder that contains the bundles contains nothing else, such as temporary files.
   EXPECT_EQ(std::distance(fs::directory_iterator(scratch_.folder()), fs::directory_iterator()), 2);
 }
 

@@ -199,7 +199,7 @@ TEST(Manual, IsMadeOfTheCommandsThemselves) {
   EXPECT_THAT(tune, HasSubstr("\\fBwarploom tune\\fR [OPTIONS] \\fIFILE\\fR"));
   EXPECT_THAT(tune, HasSubstr(".TP\n\\fB\\-\\-trials\\fR \\fIN\\fR\n"));
   EXPECT_THAT(tune, HasSubstr("One of cold, warm.\n"));
-  // No text is taken for a roff macro: every line that begins with a dot is one of the macros used here.
+  // No text of the manual page is read as a roff macro: each line that begins with a dot is one of these macros.
   std::istringstream lines(tune);
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with(".")) continue;

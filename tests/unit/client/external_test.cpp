@@ -60,7 +60,7 @@ class ExternalTest : public ProgramsTest {
     return path;
   }
 
-  // Returns the error of importing the model. Reading its weights must fail with the same error.
+  // Returns the error of importing the model. Expects that reading the model's weights fails with the same error.
   std::string error(const std::string& path) {
     const auto graph = read_graph(path, {}, {64, 32, 48});
     const auto weights = visit_onnx(path, [](const auto&...) { return absl::OkStatus(); });

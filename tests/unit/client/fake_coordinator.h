@@ -93,7 +93,7 @@ struct FakeKernels final : v1::KernelStore::Service {
 
 struct FakeBlobs final : v1::BlobStore::Service {
   std::string bytes = "an object";
-  bool drips = false;  // whether Download first sends a byte every 5 ms until the caller cancels
+  bool drips = false;  // whether Download first sends a byte every 5 ms until the caller cancels the download
   grpc::Status Download(grpc::ServerContext* context, const v1::DownloadRequest*,
                         grpc::ServerWriter<v1::DownloadResponse>* writer) override {
     v1::DownloadResponse chunk;
@@ -158,7 +158,7 @@ class FakeCoordinator : public testing::Test {
     return code;
   }
 
-  // Returns the paths of all files under the root, relative to it, so that a test sees what was written where.
+  // Returns the relative paths of all files below root_, so that a test can check which files were written.
   std::vector<std::string> files() const {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root_))

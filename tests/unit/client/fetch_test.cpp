@@ -1,4 +1,5 @@
-// Client::load() takes a bundle from the process, the disk, the coordinator or a fallback. The test plays coordinator.
+// Client::load() takes a bundle from the process, the disk, the coordinator or a fallback. The test acts as
+// coordinator.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,8 +20,8 @@ namespace {
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-// Its coordinator (options().ask) has a bundle for each request and counts requests in asked_. A test can delay the
-// answers (answers_) or make them errors (error_).
+// The coordinator of these tests (options().ask) has a bundle for each request and counts requests in asked_. A test
+// can delay its answers (answers_) or make them errors (error_).
 class FetchTest : public ProgramsTest {
  protected:
   void SetUp() override {
@@ -66,7 +67,7 @@ class FetchTest : public ProgramsTest {
   BundleRequest request_;
   std::string fallback_;
   std::atomic<int> asked_ = 0;
-  std::latch answers_{1};  // the coordinator answers once this is open
+  std::latch answers_{1};  // the coordinator answers once this latch is open
   absl::Status error_;
 };
 
@@ -99,7 +100,8 @@ TEST_F(FetchTest, WhatDecidesAboutKernelsIsTheKey) {
   others[3].weights = {"w"};
   others[4].allow_tf32 = true;
   for (const BundleRequest& other : others) EXPECT_EQ(client.load(other, {})->from, BundleFrom::kCoordinator);
-  // A request by another path to the same bytes is the same; with other bytes in the file it is another one.
+  // A request names a graph by the bytes of its file: another path to equal bytes is the same request, and other bytes
+  // at the same path are another request.
   BundleRequest copy = request_;
   copy.graph = root_ + "/copy.graph";
   fs::copy(request_.graph, copy.graph);
@@ -201,7 +203,7 @@ TEST_F(FetchTest, RemovesWhatWasUsedLeastRecentlyAndNobodyHolds) {
     other.trials = trials;
     ASSERT_TRUE(Client(small).load(other, {}).ok());
   }
-  // What remains is the entry that `holder` holds and the last one, which its own client held while it was added.
+  // Two entries remain: the one that `holder` uses, and the last one, which was in use when it was added.
   EXPECT_EQ(entries().size(), 2u);
   auto model = Model::of(held->bundle);
   ASSERT_TRUE(model.ok()) << model.status();

@@ -23,7 +23,7 @@ using namespace std::string_literals;
 
 class HostileCoordinator : public FakeCoordinator {
  protected:
-  // Serves right_record() after `change`, with the digest of the changed record.
+  // Serves right_record() as changed by `change`, with the digest that the changed record has.
   void serve(const std::function<void(KernelRecord&)>& change = {}) {
     KernelRecord record = right_record();
     if (change) change(record);
@@ -81,7 +81,7 @@ TEST_F(HostileCoordinator, WhatIsBuiltHereIsNotItsObject) {
   EXPECT_EQ(run({"get", std::string(64, 'a'), "--build-locally"}), kExitUsage) << "without --out nothing is built";
 }
 
-// An object that only its own worker vouches for is not used, unless this machine compiles the same object or the user
+// An object that only its own worker vouches for is not used, unless this machine compiles an equal object or the user
 // passes --trust-workers.
 TEST_F(HostileCoordinator, ObjectsThatTheirWorkersAloneGiveAWordForAreNotUsed) {
   const auto get_it = [&](const char* flag) {

@@ -84,7 +84,8 @@ TEST_F(LibraryTest, SaysWhatAModelIs) {
   EXPECT_STREQ(warploom_status_message(nullptr), "");
 }
 
-// A size is found by shapes, also where there is one size only: memory of other shapes must not be bound.
+// A size of a model is selected by shapes, even if the model has only one size: memory of other shapes must not be
+// bound.
 TEST_F(LibraryTest, ALoneSizeHasItsShapesOnly) {
   const std::string lone = root_ + "/lone";
   ASSERT_TRUE(write_buckets(lone, {{program_of("y[i] = x[i] + w[i];", 6), "{}"}}).ok());

@@ -32,7 +32,8 @@ float at(const Array& array, size_t index) {
 
 class ModelTest : public ProgramsTest {
  protected:
-  // Writes a bundle for 6 rows, or for 6 and 2, and returns its folder; "" where there is no C compiler.
+  // Writes a bundle for 6 rows (with `two`: also for 2 rows) and returns its folder, or "" where there is no C
+  // compiler.
   std::string bundle(bool two = false) {
     std::vector<TunedProgram> programs = {{program_of("y[i] = x[i] + w[i];"), "{}"}};
     if (two) programs.push_back({program_of("y[i] = x[i] + w[i];", 2), "{}"});
@@ -150,7 +151,7 @@ TEST(Buckets, OnlyWhatFitsExactlyServes) {
   }
 }
 
-// The program's weight w has the elements of a, transposed.
+// The program's weight w is folded from a: the elements of a, transposed.
 TEST_F(ModelTest, PutsTheElementsOfAWeightIntoTheOrderInWhichKernelsReadIt) {
   Program program = program_of("y[i] = x[i] + w[i];");
   NEEDS_COMPILER(program);
@@ -168,7 +169,7 @@ TEST_F(ModelTest, PutsTheElementsOfAWeightIntoTheOrderInWhichKernelsReadIt) {
     EXPECT_EQ(at(outputs->at("y"), i), static_cast<float>(i + 2 * (i % 4 * 8 + i / 4))) << "element " << i;
 }
 
-// The program's weight w is a * b, neither of which has a value in the bundle.
+// The program's weight w is folded from a * b, and the bundle has no values of a and b.
 TEST_F(ModelTest, ComputesFoldedWeightsOnceTheirOperandsAreThere) {
   Program program = program_of("y[i] = x[i] + w[i];");
   NEEDS_COMPILER(program);
@@ -195,7 +196,8 @@ TEST_F(ModelTest, ComputesFoldedWeightsOnceTheirOperandsAreThere) {
   ASSERT_TRUE(model->set_weight("a", a).ok());
   EXPECT_EQ(first(), 12) << "twice 2 * 3";
 
-  // Both operands were freed after the weight was computed, so a new value of one alone does not determine it.
+  // Both operands were freed after the folded weight was computed, so one new operand is not enough to compute it
+  // again.
   ASSERT_TRUE(model->set_weight("a", array_of({32}, 5)).ok());
   EXPECT_EQ(model->run({{"x", x}}).status().code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(model->set_weight("b", b).ok());

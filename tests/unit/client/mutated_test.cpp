@@ -154,7 +154,7 @@ TEST_F(MutatedManifest, EveryFieldIsRefusedOrMakesNoDifference) {
   EXPECT_GT(refused, 500);
 }
 
-// The error names the file or the graph that each changed fact contradicts.
+// The error of a changed manifest names the file or the graph that the changed fact contradicts.
 TEST_F(MutatedManifest, AContradictionIsNamed) {
   const auto message = [&](const char* place, const Json& value) {
     Json changed = manifest_;
@@ -171,7 +171,8 @@ TEST_F(MutatedManifest, AContradictionIsNamed) {
     EXPECT_EQ(message(place, 3), launch) << place;
   }
   EXPECT_EQ(message("/buffers/0/shape/0", 7), launch);
-  // A bundle of format 4 has no such lines in its sources, so its arguments are compared with its graphs.
+  // Sources in a bundle of format 4 do not state their launches, so the manifest's arguments are compared with its
+  // graphs.
   manifest_["format"] = 4;
   EXPECT_EQ(
       message("/buffers/0/shape/0", 7),

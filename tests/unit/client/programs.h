@@ -15,8 +15,8 @@ namespace wl {
 
 class ProgramsTest : public testing::Test {
  protected:
-  // y = (x + w) + w over rows of 32, in two calls of one kernel with an intermediate between them. `body` is the
-  // kernel's inner statement, over float *x, *w, *y and long i. The program has no steps if there is no C compiler.
+  // Returns a program for y = (x + w) + w over rows of 32, as two calls of one kernel with an intermediate. `body` is
+  // the kernel's inner statement, over float *x, *w, *y and long i. Without a C compiler the program has no steps.
   Program program_of(const std::string& body, int64_t rows = 6) {
     const std::string stem = root_ + "/k" + std::to_string(++number_), source = stem + ".c", object = stem + ".so";
     EXPECT_TRUE(write_file(source,

@@ -37,7 +37,7 @@ TEST_F(RunTest, ComputesChecksAndTimes) {
   ASSERT_EQ(result->steps_ns.size(), program.steps.size());
   for (const std::vector<int64_t>& step : result->steps_ns) EXPECT_EQ(step.size(), 4u);
 
-  // The saved inputs can be passed in again and give the same result.
+  // The inputs that a run saved can be passed to another run, which gives the same result.
   auto y = parse_npy(read_file(root_ + "/out/y.npy").value(), "y");
   options.inputs = {{"x", root_ + "/out/inputs/x.npy"}, {"w", root_ + "/out/inputs/w.npy"}};
   options.seed = 99;
@@ -47,7 +47,7 @@ TEST_F(RunTest, ComputesChecksAndTimes) {
   EXPECT_EQ(again->given, (std::vector<std::string>{"w", "x"}));
   EXPECT_EQ(parse_npy(read_file(root_ + "/out/y.npy").value(), "y")->bytes, y->bytes);
 
-  // The same inputs can be passed as a folder of weights.
+  // The saved inputs can also be passed as a folder of weights.
   options.inputs.clear();
   options.weights = {root_ + "/out/inputs"};
   again = run_program(program, options);
@@ -87,7 +87,7 @@ TEST_F(RunTest, ChecksEveryStepOnWhatItRead) {
   EXPECT_EQ(result->checks[1].name, "y");
   EXPECT_GT(result->checks[1].samples, 30);
 
-  // The second step is right and the first one is not. The second must not be blamed.
+  // The first step is wrong and the second one is right. The second step must not be blamed.
   program.kernels.push_back(program_of("y[i] = x[i] + 2 * w[i];").kernels[0]);
   program.steps[0].kernel = 1;
   result = run_program(program, options);
@@ -101,7 +101,8 @@ TEST_F(RunTest, KnowsWhetherTheStepsAreTheGraph) {
   NEEDS_COMPILER(program);
   const Graph whole = parse(program.graph_text).value();
   EXPECT_TRUE(steps_make(program, whole).value());
-  // Every step is right on its inputs, but the steps together do not compute the graph: the second one reads x again.
+  // Every step is right for its inputs, but together the steps do not compute the graph: the second step reads x, not
+  // the intermediate.
   program.steps[1].args[0] = 0;
   EXPECT_FALSE(steps_make(program, whole).value());
   program.steps[0].args[0] = 2;

@@ -1,5 +1,5 @@
-// What a client remembers of the generations of signed records. The test signs records and store heads with its own
-// key.
+// A client remembers the generations of the signed records that it has seen. The test signs records and store heads
+// with its own key.
 #include "client/remote/seen.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kNow = 4'000'000'000'000;  // in the year 2096, so a head of this date is not too old
+constexpr int64_t kNow = 4'000'000'000'000;  // in 2096, so that no store head of this date is too old
 
 class Seen : public ::testing::Test {
  protected:
@@ -77,7 +77,7 @@ TEST_F(Seen, WhatASignerSaidIsKeptWhateverIsSaidAfterwards) {
     EXPECT_TRUE(admit(seen, record(10, sha256_hex("other"))).ok());
   }
   SeenGenerations next(file, "another");
-  next.hear({said(kNow + 1, 0)});  // an older copy of the store, or an attacker on the way
+  next.hear({said(kNow + 1, 0)});  // a head from an older copy of the store, or from an attacker on the way
   EXPECT_TRUE(absl::IsPermissionDenied(admit(next, record(29))));
   EXPECT_TRUE(absl::IsPermissionDenied(admit(next, record(9, sha256_hex("other")))));
 }

@@ -74,7 +74,7 @@ TEST_F(WeightsTest, ComeOutOfAnOnnxFileInEveryEncoding) {
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("initializer short: f32[5] needs 20 bytes"));
 }
 
-// The file is as large as the weights, so it is never read as a whole.
+// A model's file is about as large as its weights, so the weights are read one at a time, never the whole file.
 TEST(VisitWeights, ReadsOneInitializerAtATime) {
   onnx::ModelProto model;
   for (const char* name : {"first", "second", "third"}) {

@@ -104,7 +104,7 @@ TEST(Cover, ContractionsAloneLikeCallsOfALibrary) {
       EXPECT_FALSE(contracts && class_of(node.op) == OpClass::kElementwise) << print(part);
   }
   EXPECT_EQ(contractions, 8);
-  EXPECT_EQ(cover.groups.size(), 8u + 7u);  // q, k, v with bias; softmax; two sums with norms; up
+  EXPECT_EQ(cover.groups.size(), 8u + 7u);  // q, k, v with bias; softmax; two sums with norms; up-projection
 }
 
 TEST(Cover, EqualLayersShareKeys) {
@@ -113,7 +113,8 @@ TEST(Cover, EqualLayersShareKeys) {
   const Cover cover = greedy(graph);
   for (const Group& group : cover.groups) keys.insert(graph_hash(extract(graph, group)));
   EXPECT_EQ(cover.groups.size(), 44u);
-  // q, k and v are alike, and so are the two norms; then scores, softmax, context, o, up, down.
+  // Equal kernels: q, k and v; both norms. The other kernels differ: scores, softmax, context, o, up and down
+  // projection.
   EXPECT_EQ(keys.size(), 8u);
 }
 
@@ -176,7 +177,7 @@ TEST(Cover, ExpensiveWorkIsNotRepeatedAndCheapWorkIs) {
   EXPECT_EQ(greedy(graph_of(text("exp"))).groups.size(), 2u);
 }
 
-// An i8 weight is dequantised in the kernel that reads it; an f32 weight is scaled once, by a kernel of its own.
+// An i8 weight is dequantised in the kernel that reads it. An f32 weight is scaled by a kernel of its own, only once.
 TEST(Cover, WorkThatWidensAWeightIsRepeated) {
   for (const DType dtype : {DType::i8, DType::f32}) {
     Builder b;
@@ -191,8 +192,8 @@ TEST(Cover, WorkThatWidensAWeightIsRepeated) {
   }
 }
 
-// A triangular factor is masked inside the product, which skips the masked half. A mask that removes little has a
-// kernel of its own.
+// A triangular mask of a factor is applied inside the product's kernel, which skips the masked half. A mask that
+// removes only a few products is applied by a kernel of its own.
 TEST(Cover, MasksThatLeaveOutProductsAreInTheirKernel) {
   for (const int64_t above : {0, 90}) {
     Builder b;
@@ -208,7 +209,8 @@ TEST(Cover, MasksThatLeaveOutProductsAreInTheirKernel) {
 }
 
 TEST(Cover, PathsThatRejoinDoNotMakeACycle) {
-  // x -> a -> column sum -> b(a, sum): the sum cannot be in a kernel with rows of a and b.
+  // The column sum of a must be complete before b(a, sum) is computed, so it cannot be in the kernel that computes rows
+  // of a and b.
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[16,32]
     %1 = tanh %0 : f32[16,32]
@@ -256,8 +258,8 @@ TEST(Cover, AViewThatNobodyCanAbsorbIsAKernel) {
   EXPECT_EQ(check_cover(graph, greedy(graph)), "");
 }
 
-// If %2 were stored transposed, as its only direct use reads it, the same kernel could not read it through %4 and %5,
-// which undo the transpose and split the axes differently.
+// %2 is not stored transposed, as its only direct reader reads it: then its kernel could not also read it through %4
+// and %5, which undo the transpose and split the axes differently.
 TEST(Cover, AStoredViewLeavesItsReadersKernels) {
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[8,6]
@@ -284,7 +286,8 @@ TEST(Cover, PadsAndConcatsOfInputsNeedNoKernel) {
   EXPECT_EQ(one_per_op(graph).groups.size(), 1u);
 }
 
-// A computed value that is padded or joined is stored first, and the kernel that reads it pads and joins.
+// A computed value that is padded or concatenated is stored first. The kernel that reads it applies the padding or
+// concatenation.
 TEST(Cover, PadsAndConcatsOfComputedValuesCut) {
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[4]
@@ -299,7 +302,8 @@ TEST(Cover, PadsAndConcatsOfComputedValuesCut) {
   EXPECT_EQ(greedy(graph).groups.size(), 3u);
 }
 
-// Half of each row changes sign and place. After rewriting, no intermediate is stored.
+// In rotary embedding, the halves of each row are exchanged and one is negated. After simplification, no intermediate
+// is stored.
 TEST(Cover, RotaryEmbeddingIsOneKernel) {
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[8,32,16]

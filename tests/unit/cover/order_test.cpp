@@ -1,5 +1,5 @@
-// The text of a group does not depend on names or on the order of nodes, and PartGraph allows exactly the merges that
-// make no cycle.
+// The text of a group does not depend on names or on the order of nodes, and PartGraph allows exactly those merges that
+// do not create a cycle.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -80,7 +80,7 @@ TEST(GroupOrder, ExtractedGroupsAreInOrder) {
   EXPECT_EQ(print(extract(once, whole(once))), print(once));
 }
 
-// Returns whether a path of at least two edges leads from `from` to `to`, which a merge of the two would close to a
+// Returns whether a path of at least two edges leads from `from` to `to`. Merging the two nodes would make that path a
 // cycle.
 bool detour(const PartGraph& graph, int from, int to) {
   std::vector<int> todo;

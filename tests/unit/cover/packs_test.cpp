@@ -22,7 +22,7 @@ Machine gpu() {
   return machine;
 }
 
-// Queries, keys and values of 512 tokens, and a product that depends on the keys.
+// Three products give the queries, keys and values of 512 tokens, and a fourth product depends on the keys.
 constexpr const char* kProducts = R"(graph {
   %0 = input "x" : f32[512,768] normal(0,1)
   %1 = input "a" : f32[768,768] normal(0,1)
@@ -69,7 +69,8 @@ TEST(PoolPacks, KernelsOfAPathDoNot) {
   EXPECT_GE(packs, 4);
 }
 
-// No kernel depends on the queries, so they may be packed with the keys or with the last product.
+// No kernel depends on the queries, so the queries' product may be packed with the product of the keys or with the last
+// one.
 TEST(PoolPacks, AnEarlyKernelMayRunWithALateOne) {
   const Graph graph = parse(kProducts).value();
   const ColumnPool pool = candidate_pool(graph, gpu()).value();
@@ -93,7 +94,7 @@ TEST(PoolPacks, SaveALaunchEachAtLeast) {
   EXPECT_TRUE(with.proven());
 }
 
-// Packing a long kernel that fills the machine gains nothing.
+// Packing gains nothing if a long kernel already fills the machine.
 TEST(PoolPacks, LongKernelsStayApart) {
   const Graph graph = parse(R"(graph {
   %0 = input "x" : f32[16896,4096] normal(0,1)

@@ -23,8 +23,8 @@
 namespace wl {
 namespace {
 
-// Returns the least time of any cover, computed without the program's rows: Dijkstra's shortest path over the sets of
-// stored values and of ops already executed as single kernels.
+// Returns the least time of any cover, computed independently of the integer program: by Dijkstra's algorithm over
+// states, which are the sets of stored values and of ops already executed as single kernels.
 double shortest(const CoverProgram& program) {
   uint64_t wanted = 0, once = 0;
   for (int op = 0; op < program.ops; ++op) {
@@ -66,8 +66,8 @@ double shortest(const CoverProgram& program) {
   return -1;
 }
 
-// Columns for every op alone, then for convex sets of two to four ops with random stores dropped. Their times are
-// unlike any model's, so that recomputing pays and chosen columns depend on each other.
+// Returns a program with a column for each op alone, then columns of two to four ops with random stores dropped. The
+// times are random, so that computing an op twice can pay.
 CoverProgram random_program(uint64_t seed) {
   uint64_t state = seed * kGolden + 1;
   const auto below = [&](int n) { return static_cast<int>(split_mix(state) % static_cast<uint64_t>(n)); };
@@ -82,7 +82,7 @@ CoverProgram random_program(uint64_t seed) {
     program.once.push_back(below(6) == 0);
     program.wanted.push_back(readers[op].empty() || below(8) == 0);
   }
-  const auto convex = [&](unsigned set) {  // an op that reads from the set must not feed the set
+  const auto convex = [&](unsigned set) {  // the set is convex: no path leaves it and enters it again
     unsigned after = 0;
     for (int op = 0; op < program.ops; ++op) {
       const bool inside = (set >> op & 1) != 0;
@@ -141,14 +141,14 @@ TEST(CoverProgram, IsWhatTheShortestPathFinds) {
       EXPECT_NEAR(answer.micros, least, 1e-6) << "seed " << seed;
       EXPECT_NEAR(solve_regions(program, {start}).micros, least, 1e-6) << "seed " << seed;
     }
-    unproven += !answer.proven();  // repeated cycles reach the limit of rounds
+    unproven += !answer.proven();  // repeated cycles used up all rounds
     cuts += answer.cuts;
     size_t ops = 0;
     for (int g : answer.chosen) ops += program.columns[g].ops.size();
     repeats += ops > static_cast<size_t>(program.ops);
   }
   std::printf("%d loop rows, %d covers that compute an op twice\n", cuts, repeats);
-  if (count >= 30) {  // smaller samples need not contain both cases
+  if (count >= 30) {  // a small sample need not contain both cases
     EXPECT_GT(cuts, 0);
     EXPECT_GT(repeats, 0);
   }
@@ -160,7 +160,7 @@ TEST(CoverProgram, WaitingColumnsAreNoCover) {
   program.ops = 4;
   program.once = {0, 0, 0, 0};
   program.wanted = {0, 1, 0, 1};
-  // 0 -> 3 and 2 -> 1: {0, 1} and {2, 3} each need a value that the other stores.
+  // The columns {0, 1} and {2, 3} each read a value that the other one stores, so neither can run first.
   program.columns = {{{0, 1}, {0, 1}, {2}, 1}, {{2, 3}, {2, 3}, {0}, 1}, {{0}, {0}, {}, 1}};
   EXPECT_FALSE(is_cover(program, {0, 1}));
   std::vector<int> waiting;
@@ -185,8 +185,8 @@ TEST(CoverRegions, SegmentsMakeACoverNoWorse) {
 class PlannedRandom : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, PlannedRandom, ::testing::Range(0, testing::kShards));
 
-// Tests all stages: pool, program, regions, groups. Compares covers of 500 graphs of at most ten ops with the shortest
-// path, and checks that each cover computes its graph.
+// Tests all stages of planning: pool, program, regions, groups. The covers of 500 graphs of at most ten ops are
+// compared with shortest(), and each cover must compute its graph.
 TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
   const Seeds range = seeds(500, 1);
   double lost_model = 0, lost_times = 0, worst = 0;
@@ -199,7 +199,7 @@ TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
     const absl::StatusOr<ColumnPool> sparse = candidate_pool(graph, test_machine(), /*enumerated=*/0);
     ASSERT_TRUE(sparse.ok());
     for (const bool random_times : {false, true}) {
-      // The time depends on the form's contents, so that both pools agree on it.
+      // A form's time depends only on the form's contents, so that both pools give it the same time.
       const auto times = [&](const ColumnPool& of) {
         std::vector<double> micros = form_times(of, {});
         if (!random_times) return micros;
@@ -265,7 +265,7 @@ TEST(CoverPlanned, IsPricedNoHigherThanGreedyAndProven) {
     }
 }
 
-// Times that differ from the model's by random factors of 0.6 to 1.6.
+// A search whose measured times are the model's times multiplied by random factors of 0.6 to 1.6.
 struct Refining {
   Graph graph;
   ColumnPool pool;
@@ -280,7 +280,7 @@ struct Refining {
     find_least();
   }
 
-  // Finds the optimum of a job that has measured every group.
+  // Computes the least time of a cover if the time of every group is known.
   void find_least() {
     CoverPrices all;
     for (size_t f = 0; f < truth.size(); ++f) all.measured.emplace(pool.forms[f].hash, truth[f]);
@@ -288,7 +288,7 @@ struct Refining {
   }
 
   // Measures the groups of kCoversOfARound covers, each of which assumes less time for unmeasured groups than the one
-  // before. Returns false when all of them had been measured.
+  // before. Returns false if all those groups had been measured already.
   bool round() {
     std::map<std::string, double> measured = prices.measured;
     int covers_with_news = 0;
@@ -309,7 +309,7 @@ struct Refining {
     return news;
   }
 
-  // Returns how far the best cover of measured groups is above the optimum.
+  // Returns by how much the best cover of measured groups exceeds the least time.
   double above() {
     CoverPrices known = prices;
     known.otherwise = Unmeasured::kNever;
@@ -323,7 +323,7 @@ TEST(CoverPlanned, RefinementEndsCloseToTheOptimum) {
   for (const std::string& name : kModels)
     for (uint64_t seed = 1; seed <= static_cast<uint64_t>(testing::scaled(6)); ++seed) {
       Refining refining(model(name), seed);
-      refining.solve_and_measure(refining.prices.measured);  // the first cover is made without any times
+      refining.solve_and_measure(refining.prices.measured);  // the first cover is chosen without measured times
       first += refining.above();
       for (int round = 1; round <= 5 && refining.round();) ++round;
       sum += refining.above();
@@ -340,7 +340,7 @@ TEST(CoverPlanned, BoundsForWhatIsUnmeasuredEndAtTheOptimum) {
   for (const char* name : {"gelu_ffn.onnx", "mha_s512.onnx", "softmax_xent.onnx"}) {
     Refining refining(model(name), 3);
     refining.prices.otherwise = Unmeasured::kBound;
-    // A time below the lower bound is impossible.
+    // No kernel is faster than its lower bound, so the drawn times are raised to it.
     for (size_t f = 0; f < refining.truth.size(); ++f)
       refining.truth[f] = std::max(refining.truth[f], refining.pool.forms[f].cost.bound);
     refining.find_least();
@@ -358,7 +358,8 @@ TEST(CoverPlanned, WithoutAMeasuredCoverThereIsNone) {
 }
 
 TEST(Explain, SaysWhyNeighboursAreNoOneKernel) {
-  // The maximum over all elements would have to be known first, so a stitched kernel is impossible.
+  // A stitched kernel is impossible here, because the maximum over all elements must be known before the rest is
+  // computed.
   const Graph graph = parse(R"(graph {
   %0 = input "x" : f32[64,64] normal(0,1)
   %1 = input "w" : f32[64,64] normal(0,1)

@@ -33,8 +33,8 @@ size_t groups_of(int64_t n) {
   return cover.groups.size();
 }
 
-// With its projection, a head of attention is not computed in one pass. A block would keep all scores of a head, which
-// cost more than the keys once they do not fit the cache of a thread.
+// An attention head together with its projection is not computed in one pass, so a block would keep all scores of the
+// head. Once the scores exceed a thread's cache, that costs more than storing the keys.
 TEST(CoverStitched, JoinsNoProjectionWhereScoresLeaveTheCache) {
   EXPECT_EQ(groups_of(256), 1u);
   EXPECT_EQ(groups_of(1536), 2u);

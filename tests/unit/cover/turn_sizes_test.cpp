@@ -1,4 +1,4 @@
-// The sizes that are tried for blocks that walk a reduced axis in turns (turn_sizes.h).
+// The sizes that are tried for blocks that compute a reduced axis piece by piece, in turns (turn_sizes.h).
 #include "compiler/cover/turn_sizes.h"
 
 #include <gmock/gmock.h>

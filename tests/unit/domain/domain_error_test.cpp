@@ -85,7 +85,7 @@ TEST(DomainErrors, IllegalGroupsSayWhy) {
     output "b" %3
   })"),
               HasSubstr("it would be stored that many times"));
-  // A contraction that sums nothing, and a loop that only a later op has.
+  // Error cases: a contraction that sums nothing, and a loop that only a later op has.
   EXPECT_THAT(error_of(R"(graph {
     %0 = input "x" : f32[1,5]
     %1 = contract %0 %0 "ab,ab->ba" : f32[5,1]

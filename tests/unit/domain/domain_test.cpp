@@ -241,7 +241,8 @@ TEST(Domain, GemmWithBiasAndGelu) {
   EXPECT_THAT(d.varies[3], ElementsAre(0, 2));
 }
 
-// A contraction without rows or without columns is a reduction of products, and reads the matrix in memory order.
+// A contraction without rows or without columns is analysed as a reduction of products, whose loops follow the matrix's
+// order in memory.
 TEST(Domain, MatrixTimesVectorIsAReduction) {
   const auto product = [](std::string_view matrix, std::string_view einsum) {
     return domain_of(cat(R"(graph {
@@ -274,7 +275,7 @@ TEST(Domain, WindowOfEachChannelIsColumns) {
   EXPECT_EQ(d.vector, 2);
 }
 
-// For short results, the vector axis is the longer one of the result's row and the window's.
+// If the result's rows are short, the vectorised axis is the result's row or the window's row, whichever is longer.
 TEST(Domain, VectorsOfShortWindowsAreTheLongerOfResultAndWindow) {
   const auto window = [](int64_t side, int64_t taps, int64_t stride, int64_t out) {
     const std::string image = cat(side, ",", side), params = cat(taps, ",", stride, ",1"), to = cat(out, ",", out);

@@ -46,7 +46,8 @@ double identity(Op op) {
   return op == Op::reduce_max ? -INFINITY : op == Op::reduce_min ? INFINITY : op == Op::reduce_prod ? 1 : 0;
 }
 
-// Returns which operand of a view an element comes from, and which of its elements; operand -1 is the pad's value.
+// Returns which operand of a view an element comes from and the element's index there. Operand -1 means the value of a
+// pad.
 std::pair<int, int64_t> viewed_element(const Graph& graph, const Node& view, int64_t index) {
   const Shape& from = graph.nodes[view.operands[0]].shape;
   const Shape at = coordinates(index, view.shape);
@@ -187,7 +188,7 @@ class Loops {
     });
   }
 
-  // Returns the value that a store or operand has at one iteration.
+  // Returns the value of a stored node or of an operand at one iteration.
   double leaf(const Domain::Operand& operand, const Shape& at) {
     return leaf(operand.source, operand.access, operand.pieces, at);
   }
@@ -232,7 +233,7 @@ class Loops {
     }
     double sum = node.op == Op::contract ? 0 : identity(node.op);
     std::vector<AtomId> atoms = domain_.reduced;
-    if (elements_summed(id) == 1) atoms.clear();  // the sum is over axes of extent 1
+    if (elements_summed(id) == 1) atoms.clear();  // a sum over axes of extent 1
     const std::function<void(size_t)> loop = [&](size_t depth) {
       if (depth < atoms.size()) {
         for (at[atoms[depth]] = 0; at[atoms[depth]] < domain_.atoms[atoms[depth]].extent; ++at[atoms[depth]])
@@ -292,7 +293,7 @@ std::string check_domain(const Graph& graph, const Domain& domain) {
       if (!close(got, want)) return cat("output ", store.output, "[", index, "] is ", got, ", expected ", want);
     }
   }
-  // An empty reduction has no iterations, and its store outside that loop is not walked.
+  // If the reduction is empty, its loop has no iterations, so this walk does not reach the store.
   const bool empty = std::any_of(domain.reduced.begin(), domain.reduced.end(),
                                  [&](AtomId atom) { return domain.atoms[atom].extent == 0; });
   for (size_t o = 0; o < written.size() && !empty; ++o)

@@ -1,4 +1,4 @@
-// Different forms in which exporters write one computation have the same text as a group after simplify().
+// If exporters write one computation in different forms, all forms become the same group text after simplify().
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 struct Forms {
   std::string name;
-  std::vector<std::function<NodeId(Builder&, NodeId)>> ways;  // each builds the output from x : f32[4,6]
+  std::vector<std::function<NodeId(Builder&, NodeId)>> ways;  // each builds the same output from x : f32[4,6]
 };
 
 NodeId splat(Builder& b, double v) {

@@ -1,4 +1,4 @@
-// Which products of a contraction count, given the group's conditions on coordinates.
+// Which products of a contraction must be computed, given the conditions on coordinates in its group.
 #include "compiler/domain/masks.h"
 
 #include <gtest/gtest.h>
@@ -40,12 +40,12 @@ Graph product(const std::string& lines, const std::string& output) {
 
 struct Case {
   const char* name;
-  const char* lines;  // up to the factors %30 and %31, or on to the result %33
+  const char* lines;  // defines the factors %30 and %31, or also the result %33
   const char* output;
   std::function<bool(int64_t m, int64_t n, int64_t k)> counts;
 };
 
-// The lines after the factors %30 and %31.
+// The product of the factors %30 and %31.
 constexpr const char* kProduct = R"(
   %32 = contract %30 %31 "mk,kn->mn" : f32[10,13])";
 

@@ -32,7 +32,7 @@ class PlanGenerator {
   }
 
  private:
-  NodeId pick() {  // mostly recent values, so that graphs are deep
+  NodeId pick() {  // prefers recent values, so that graphs are deep
     const int n = static_cast<int>(values_.size());
     return values_[random_.below(3) ? n - 1 - random_.below(std::min(n, 3)) : random_.below(n)];
   }
@@ -41,7 +41,7 @@ class PlanGenerator {
   NodeId fit(NodeId x, const Shape& to) {
     if (shape(x) == to) return x;
     if (elements(shape(x)) == elements(to)) return builder_.reshape(x, to);
-    // Broadcasts along the axes that match from the right, or else from the left.
+    // Broadcasts x if its axes match axes of `to` in order, searched from the right; otherwise returns a constant.
     const Shape from = shape(x);
     std::vector<int64_t> dims;
     for (size_t i = to.size(), k = from.size(); i-- > 0 && k > 0;)
@@ -184,7 +184,8 @@ class PlanGenerator {
         builder_.add_node({.op = Op::window, .operands = {x}, .ints = {axis}, .ints2 = {size, stride, dilation}}));
   }
 
-  // Takes elements at their own coordinates (along the whole axis or its first two places) or the last element.
+  // Gathers along one axis: elements at their own coordinates (for the whole axis or its first two places), or the last
+  // element everywhere.
   void take(NodeId x) {
     const Shape s = shape(x);
     const int axis = random_.below(static_cast<int>(s.size()));

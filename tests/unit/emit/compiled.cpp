@@ -38,9 +38,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 Machine machine_named(std::string_view target) {
   Machine machine;
   machine.target = target_named(target).value();
-  machine.units = 3;  // so few that small groups keep all of them busy
+  machine.units = 3;  // so few that even small groups keep all of them busy
   machine.threads = kThreads;
-  machine.part_elements = 16;  // so small that small groups have parts
+  machine.part_elements = 16;  // so small that even small groups are divided into parts
   static const Device* const kDevice = new Device(describe_cpu());
   for (const std::string& compiler : kDevice->compilers) {
     machine.gcc = machine.gcc || compiler == "gcc";
@@ -159,7 +159,7 @@ std::vector<std::string> CompiledChecks::run() {
   }
   const auto old_segv = ::signal(SIGSEGV, report_fault);
   const auto old_ill = ::signal(SIGILL, report_fault);
-  const auto old_abort = ::signal(SIGABRT, report_fault);  // the simulated GPU aborts a wrong kernel
+  const auto old_abort = ::signal(SIGABRT, report_fault);  // the simulated GPU calls abort() when a kernel is wrong
   const auto middle = std::chrono::steady_clock::now();
   for (const auto& [problem, objects] : by_problem) {
     const std::string message = run_group(problem, objects, wrong);

@@ -15,37 +15,38 @@
 
 namespace wl::testing {
 
-// Returns a row of kTargets with two threads and every compiler that this machine has.
+// Returns a machine for a row of kTargets, with two threads and every compiler that is installed here.
 Machine machine_named(std::string_view target);
-// Returns the rows of kTargets of the CPU family that this machine can run.
+// Returns the names of the CPU targets in kTargets that this machine can run.
 std::vector<std::string> runnable_targets();
 
-// Returns "" when all elements of an output in memory are written and are what the oracle expects, otherwise the number
-// of those that are not and the first of them.
+// Compares an output in memory with the oracle's values. Returns "" if all elements are written and correct, otherwise
+// the number of wrong or missing elements and the first of them.
 std::string difference_of_output(const BufferSpec& spec, const void* data, const std::vector<Value>& expected);
 
 class CompiledChecks {
  public:
-  // `folder` (below the test's temporary folder) receives the objects.
+  // The objects are written to `folder`, below the test's temporary folder.
   explicit CompiledChecks(std::string folder) : folder_(std::move(folder)) {}
 
-  // Adds a group whose kernels follow. Its inputs are generated from `seed`. Fails when the oracle does.
+  // Adds a group and returns its number for add(). The group's inputs are generated from `seed`. Fails if the oracle
+  // fails.
   absl::StatusOr<int> group(const Graph& graph, uint64_t seed = 7);
-  // Adds one kernel of the group. `plan` is shown when the kernel is wrong. Equal sources run once.
+  // Adds a kernel of a group. If the kernel is wrong, `plan` is shown. Kernels of equal source run only once.
   void add(int group, Source source, std::string plan);
   int kernels() const { return static_cast<int>(cases_.size()); }
 
   // Compiles and runs all kernels. Returns one message for every wrong kernel. Prints the seconds spent compiling and
   // running.
   std::vector<std::string> run();
-  // Expects that run() returns no message; shows the first few.
+  // Expects that run() returns no message, and shows the first few messages otherwise.
   void expect_right();
 
  private:
   struct Problem {
     Graph graph;
     std::vector<BufferSpec> buffers;
-    std::vector<std::vector<Value>> expected;  // one list of expected values per output
+    std::vector<std::vector<Value>> expected;  // expected values, one list for each output
     uint64_t seed = 0;
   };
   struct Case {

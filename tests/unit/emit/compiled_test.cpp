@@ -29,8 +29,8 @@ struct Tally {
   int unimplemented = 0;
 };
 
-// Adds a group's kernels for every target: all seeds of its space and `points` drawn schedules, or, if `points` is 0,
-// one of these. With `in_part`, a scale below 1 adds only a part of them.
+// Adds a group's kernels for every target: all seeds of its space and `points` random schedules, or, if `points` is 0,
+// one of all these. If `in_part` is set and the test scale is below 1, only a part of them is added.
 void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std::string>& targets, int points,
                Tally& tally, uint64_t seed, bool in_part = false) {
   const auto number = checks.group(group);
@@ -59,11 +59,11 @@ void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std
   }
 }
 
-// Adds the groups of a random graph's cover that are not `seen` yet.
+// Adds those groups of a random graph's cover that are not in `seen` yet.
 void add_random_cover(CompiledChecks& checks, uint64_t seed, const std::string& target, int points, Tally& tally,
                       std::set<std::string>& seen) {
   SCOPED_TRACE(cat("seed ", seed));
-  // Some graphs are large enough for several vectors, tiles and rows per block.
+  // Every fourth graph is large enough for several vectors, tiles and rows per block.
   const Graph graph =
       random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});
   const auto cover = cover_greedy(graph, testing::machine_named(target));
@@ -90,8 +90,8 @@ TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
   checks.expect_right();
 }
 
-// A fifth of the convolutions are channels last. Most schedules drawn for a convolution copy its image, and half of
-// those for weights in panels turn its tiles (docs/design/cpu-products.md).
+// A fifth of the convolutions have channels last. Most random schedules copy the image, and half of those for weights
+// in panels use transposed tiles (docs/design/cpu-products.md).
 TEST(Compiled, RandomConvolutionsMeanTheirGraphs) {
   const uint64_t first = testing::test_seed(20261126);
   const std::vector<std::string> targets = testing::runnable_targets();
@@ -109,7 +109,8 @@ TEST(Compiled, RandomConvolutionsMeanTheirGraphs) {
   checks.expect_right();
 }
 
-// Turned tiles of every height, down to one pixel by one vector of filters, of which the last may be partial.
+// Transposed tiles of every height are tested, down to one pixel by one vector of filters. The last vector may be
+// partial.
 TEST(Compiled, TurnedTilesOfAnyHeightMeanTheirGraph) {
   CompiledChecks checks("compiled_turned");
   for (const int64_t filters : {32, 24, 77}) {
@@ -142,7 +143,7 @@ TEST(Compiled, TurnedTilesOfAnyHeightMeanTheirGraph) {
   checks.expect_right();
 }
 
-// Checks `count` random products on every target, with `points` drawn schedules of each as in add_group().
+// Checks `count` random products on every target, each with `points` random schedules as in add_group().
 void expect_right_products(const std::string& folder, uint64_t first, int64_t count,
                            const std::function<std::string(uint64_t seed)>& random,
                            const std::vector<std::string>& targets = testing::runnable_targets(), int points = 2) {
@@ -196,7 +197,7 @@ TEST(Compiled, RandomMaskedProductsMeanTheirGraphs) {
 class CompiledFuzz : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, CompiledFuzz, ::testing::Range(0, testing::kShards));
 
-// Tests one schedule of every group, since there are many graphs.
+// Only one schedule of every group is tested, since there are many graphs.
 TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   const auto [first, last] = seeds(1000, 20260201);
   const std::vector<std::string> targets = testing::runnable_targets();
@@ -213,8 +214,8 @@ TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   EXPECT_EQ(tally.unimplemented, 0);
 }
 
-// Targets that run the text of GPU kernels with a fiber per thread, and check bounds, races and which threads arrive at
-// a barrier.
+// Simulated targets run the text of GPU kernels with one fiber per thread, and check bounds, data races and which
+// threads arrive at a barrier.
 const std::vector<std::string> kSimulated = {"sim:cuda", "sim:hip"};
 
 class SimulatedClasses : public ::testing::TestWithParam<int> {};
@@ -254,8 +255,8 @@ TEST(Simulated, RandomMaskedProductsMeanTheirGraphs) {
                         testing::random_masked_product, kSimulated, 0);
 }
 
-// The mask leaves the first block no step of K and the others only a few, so loads that run ahead reach slots of the
-// ring that no step has filled.
+// The mask leaves no steps of K to the first block and only a few to the others, so loads that are issued ahead read
+// slots of the ring that no step has filled.
 TEST(Simulated, ReadsThatRunAheadOfFewStepsMeanTheirGraph) {
   const Graph group = parse(R"(graph {
   %0 = input "a" : f32[18,49] normal(0,1)

@@ -110,8 +110,8 @@ TEST_P(DeviceCode, OfResidentBlocksLeavesRoomForThem) {
   }
 }
 
-// Returns a kernel with the largest block whose threads need more registers than such a block leaves each of them, so
-// that the compiler uses all: 100 f32 values are live until their sum is known.
+// Returns a kernel that makes the compiler use all registers that a thread may have: its block is the largest one, and
+// each thread keeps 100 f32 values until their sum is known.
 Source hungry_source(const Target& target) {
   constexpr int kVectors = 25, kLanes = 4;
   const int threads = target.gpu.block_threads, elements = threads * kVectors * kLanes;
@@ -131,7 +131,8 @@ Source hungry_source(const Target& target) {
   return source;
 }
 
-// The target's row has at least as many registers as the compiler assumes: a kernel that fits is not rejected.
+// The registers per multiprocessor in the target's row suffice for what the compiler assumes, so no kernel that fits is
+// rejected.
 TEST_P(DeviceCode, OfTheLargestBlockFitsAUnit) {
   const Target& target = *target_named(GetParam()).value();
   const Source source = hungry_source(target);
@@ -151,7 +152,7 @@ uint64_t turn_of(const std::string& target) {
   return static_cast<uint64_t>(std::find(names.begin(), names.end(), target) - names.begin());
 }
 
-// Compiles every third seed of the space; a scale below 1 compiles a part of them, another one for each target.
+// Compiles every third seed of the space. If the test scale is below 1, each target compiles another part of them.
 TEST_P(DeviceCode, OfAContractionIsWideAndSpillsNothing) {
   const Machine machine = testing::machine_named(GetParam());
   const Graph graph = parse(kGemmGelu).value();
@@ -218,7 +219,7 @@ TEST_P(DeviceCode, DisassembledHasTheSameAccesses) {
 
 using DeviceCodeOfFamilies = DeviceCode;
 using DeviceCodeOfMoves = DeviceCode;
-// Loads of data that is read once carry a streaming hint and have the same width.
+// Loads of data that is read once have a streaming hint and are as wide as other loads.
 TEST_P(DeviceCodeOfMoves, OfStreamingLoadsGoesPastTheCaches) {
   const Machine machine = testing::machine_named(GetParam());
   const Graph graph = parse(kSoftmax).value();
@@ -242,8 +243,8 @@ TEST_P(DeviceCodeOfMoves, OfStreamingLoadsGoesPastTheCaches) {
   EXPECT_NE(binaries[0], binaries[1]);
 }
 
-// Operands are copied asynchronously during the products without passing through registers: 16 bytes at a time where
-// columns are adjacent in memory, 4 where the operand is transposed.
+// Operands are copied to shared memory asynchronously, without passing through registers: 16 bytes at a time if the
+// operand's columns are adjacent in memory, 4 bytes at a time if the operand is transposed.
 TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
   const Machine machine = testing::machine_named(GetParam());
   const Graph graph = parse(kGemmGelu).value();
@@ -252,7 +253,7 @@ TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
   Schedule schedule = space.schedule(space.seeds[0]);
   schedule.set(kAsyncCopies, 1);
   schedule.set(kMinBlocks, 1);
-  using Stages = std::pair<int64_t, int64_t>;  // stages in shared memory, stages in registers
+  using Stages = std::pair<int64_t, int64_t>;  // numbers of stages in shared memory and in registers
   for (const auto& [stages, registers] : {Stages{2, 1}, {3, 1}, {4, 1}, {3, 2}, {5, 2}}) {
     schedule.set(kStages, stages);
     schedule.set(kRegisterStages, registers);
@@ -269,7 +270,7 @@ TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
     EXPECT_EQ(code->narrowest_load, 4);
     EXPECT_NE(code->assembly.find("cp.async.cg.shared.global"), std::string::npos);
     EXPECT_NE(code->assembly.find(cat("cp.async.wait_group ", stages - 2, ";")), std::string::npos) << code->assembly;
-    // Before sm_80 the same text copies synchronously.
+    // On targets before sm_80, the same text compiles to synchronous copies.
     source.target = "cuda:sm_75";
     const auto older = compile_one(source, folder_);
     ASSERT_TRUE(older.ok()) << older.status();

@@ -1,5 +1,5 @@
-// Exchanges among lanes, simulated on the host: for any two layouts whose moves stay within waves, every thread ends
-// with the elements that its layout says.
+// Exchanges among lanes, simulated on the host: if all moves between two layouts stay within waves, every thread ends
+// with the elements that its new layout assigns to it.
 #include "compiler/emit/exchange.h"
 
 #include <gtest/gtest.h>
@@ -33,13 +33,14 @@ std::vector<int64_t> element_of(const Layout& layout, int lane_bits, uint64_t th
   return out;
 }
 
-// Returns how many elements of `to` are misplaced after the exchange. Sets `rounds` to its number of rounds.
+// Exchanges elements between two layouts. Returns how many elements of `to` are misplaced, and sets `rounds` to the
+// exchange's number of rounds.
 int misplaced(const Layout& from, const Layout& to, int lane_bits, int team_bits, int& rounds) {
   const Moves moves = moves_between(from, to, 1 << team_bits, 1 << lane_bits);
   const Exchange exchange = exchange_of(moves, lane_bits);
   rounds = 1 << exchange.lane_round.size();
   int wrong = 0;
-  std::vector<int64_t> outermost(from.rank(), 0);  // the outermost repetitions are alike, so one is enough
+  std::vector<int64_t> outermost(from.rank(), 0);  // all outermost repetitions are alike, so only one is tested
   for (uint64_t thread = 0; thread < uint64_t{1} << team_bits; ++thread)
     for (uint64_t round = 0; round < static_cast<uint64_t>(rounds); ++round) {
       const uint64_t wave = thread >> lane_bits << lane_bits;
@@ -84,7 +85,7 @@ TEST(Exchange, RenamesRegistersWithoutShuffles) {
   for (uint64_t give : exchange.give) EXPECT_EQ(give, 0u);
 }
 
-// Transposing a square tile over as many lanes moves one register in each round, by a butterfly shuffle.
+// If a square tile with one row per lane is transposed, each round moves one register by a butterfly shuffle.
 TEST(Exchange, TransposesByAButterflyForEachRegister) {
   const Layout from = parse_layout("[8,8] dim0=l0 l1 l2; dim1=r0 r1 r2").value();
   const Layout to = parse_layout("[8,8] dim0=r0 r1 r2; dim1=l0 l1 l2").value();
@@ -101,7 +102,7 @@ TEST(Exchange, KnowsWhatLeavesItsWave) {
   const Layout rows = layout("[2,32] dim0=u0; dim1=l0 l1 l2 l3 l4"),
                both = layout("[2,32] dim0=r0; dim1=l0 l1 l2 l3 l4");
   EXPECT_FALSE(within_waves(moves_between(rows, both, 64, 32), 32));
-  EXPECT_TRUE(within_waves(moves_between(both, rows, 64, 32), 32));  // each wave holds all elements
+  EXPECT_TRUE(within_waves(moves_between(both, rows, 64, 32), 32));  // no wave needs another: each holds all elements
 }
 
 }  // namespace

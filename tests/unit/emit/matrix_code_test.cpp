@@ -50,10 +50,10 @@ std::string_view instructions_of(const std::string& binary, const std::string& e
   return cubin ? cubin->named(cat(".text.", entry)) : std::string_view();
 }
 
-// NVIDIA's machine instructions, which have 16 bytes each, identified by their low 12 bits (kWhole).
+// Opcodes of NVIDIA's machine instructions, which are 16 bytes long. The opcode is in the low 12 bits (kWhole).
 constexpr uint64_t kHmma = 0x23c, kImma = 0x237, kHgmma = 0x9f0, kIgmma = 0x9f1, kHgmmaResident = 0xdf0, kLdsm = 0x83b,
                    kSts = 0x388, kWhole = 0xfff;
-constexpr uint64_t kImad = 0x24, kFamily = 0xff;  // register moves are encoded as integer multiply-adds; low 8 bits
+constexpr uint64_t kImad = 0x24, kFamily = 0xff;  // register moves are integer multiply-adds; opcode in the low 8 bits
 
 int64_t count_of(uint64_t instruction, uint64_t mask, std::string_view instructions) {
   int64_t n = 0;
@@ -88,7 +88,8 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
       EXPECT_EQ(code.spill_bytes, 0);
       EXPECT_EQ(code.stack_bytes, 0);
       EXPECT_EQ(code.narrowest_store, 2 * size_of(graph.nodes[graph.outputs[0].node].dtype));
-      // The loop over K is not unrolled and has no remainder, so the code has the instructions of one step.
+      // The loop over K is neither unrolled nor followed by a remainder, so the code contains the instructions of one
+      // step.
       const WaveTile wave = wave_tile(*matrix, schedule[kThreadRows], schedule[kThreadColumns]);
       const std::string_view instructions = instructions_of(unit->binary, source.entry);
       ++kernels;
@@ -101,7 +102,8 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
       }
       const int64_t steps = schedule[kStepK] / info(*matrix).k, expected = wave.rows / 16 * (wave.columns / 8) * steps;
       EXPECT_EQ(count_of(is_float(info(*matrix).sum) ? kHmma : kImma, kWhole, instructions), expected);
-      // One load brings four fragments, in the registers from which they are multiplied, so they need no moves.
+      // One load fills the registers of four fragments in the places from which they are multiplied, so no moves are
+      // needed.
       EXPECT_EQ(count_of(kLdsm, kWhole, instructions),
                 (wave.rows + wave.columns) / 16 * (steps + schedule[kRegisterStages] - 1));
       EXPECT_LT(count_of(kImad, kFamily, instructions), expected + 64);
@@ -112,8 +114,8 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
   }
 }
 
-// Attention of 4096 keys and 128 features. The code of a turn has one instruction for each fragment of both products
-// and one load for four fragments, and keeps all values between the products in registers.
+// Attention over 4096 keys with 128 features: for each step along the keys, the code has one instruction per fragment
+// of both products and one load per four fragments, and keeps all values between the products in registers.
 TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
   if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
   const Scratch scratch;
@@ -134,7 +136,8 @@ TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
     const std::string_view instructions = instructions_of(unit->binary, source.entry);
     const int64_t rows = schedule[kBlockRows] / (schedule[kTeam] / 32), keys = schedule[kTurnLength];
     const int64_t scores = keys / 8 * (kFeatures / 16), sums = kFeatures / 8 * (keys / 16);
-    // A wgmma instruction multiplies 64 rows by all keys or all features, and reads shared memory itself.
+    // One wgmma instruction multiplies 64 rows by all keys or all features, and reads its right factor from shared
+    // memory.
     const bool groups = (machine.target->features & kWaveGroups) != 0;
     EXPECT_EQ(count_of(kHmma, kWhole, instructions), groups ? 0 : rows / 16 * (scores + sums));
     EXPECT_EQ(count_of(kLdsm, kWhole, instructions), groups ? 0 : (scores + sums) / 2);
@@ -142,7 +145,7 @@ TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
     EXPECT_EQ(count_of(kSts, kWhole, instructions), 0);
     std::printf("%lld rows a wave, %lld keys: %d registers, %lld bytes spilled\n", static_cast<long long>(rows),
                 static_cast<long long>(keys), code.registers, static_cast<long long>(code.spill_bytes));
-    EXPECT_LE(code.spill_bytes, keys <= 64 ? 0 : 256);  // the scores of more keys take nearly all registers
+    EXPECT_LE(code.spill_bytes, keys <= 64 ? 0 : 256);  // with more keys, the scores take nearly all registers
   }
 }
 

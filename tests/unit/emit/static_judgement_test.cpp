@@ -22,11 +22,11 @@ namespace {
 struct Judged {
   const char* golden;
   int load = 16, store = 16;    // narrowest access in bytes; 0: not checked
-  int64_t reads = 1, more = 0;  // of a large argument: reads of each element, and further reads in all
+  int64_t reads = 1, more = 0;  // reads per element of a large argument; additional reads in all
 };
-// The ten groups without a matrix product. Windows, pads and labels are read at arbitrary offsets, so element by
-// element. The lanes of a transpose move four adjacent bytes each. The rows of a group norm consist of several loops
-// and are read once in each of its three phases.
+// The ten golden groups without a matrix product. Windows, pads and labels are read element by element, since their
+// offsets are arbitrary. In a transpose, each lane moves four adjacent bytes. A row of a group norm consists of several
+// loops and is read once in each of three phases.
 const Judged kJudged[] = {{"softmax"},
                           {"residual_layer_norm"},
                           {"log_softmax_gather", 4, 4, 1, 16},
@@ -51,7 +51,7 @@ TEST_P(StaticJudgement, OfTheGoldenKernels) {
   if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
   const Scratch scratch;
   Machine machine = testing::machine_named(GetParam());
-  machine.units = 0;  // no known units, so that small groups are not divided among blocks
+  machine.units = 0;  // unknown, so that small groups are not divided among blocks
   machine.part_elements = Machine().part_elements;
   const CodeLimits limits = code_limits(machine.target->gpu);
   for (const Judged& judged : kJudged) {
@@ -86,8 +86,8 @@ TEST_P(StaticJudgement, OfTheGoldenKernels) {
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
       const KernelBuffer& buffer = kernel.buffers[i];
       if (buffer.level != Level::kGlobal) continue;
-      // A value that is broadcast along rows is read once for each row, mostly from a cache, so small inputs do not
-      // count.
+      // A value that is broadcast along rows is read once for each row, mostly from a cache. Such inputs are small and
+      // not counted.
       if (buffer.output) {
         EXPECT_EQ(moved[i], elements(buffer.shape)) << buffer.name;
       } else if (2 * elements(buffer.shape) > largest) {
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, StaticJudgement, ::testing::Values("cuda:sm_80
                            return name;
                          });
 
-// A kernel has the same facts (registers, spills ...) in a shared translation unit as in one of its own.
+// A kernel's facts (registers, spills ...) do not depend on the other kernels of its translation unit.
 TEST(GpuUnits, HaveTheFactsOfTheirKernels) {
   if (const std::string missing = gpu_compiler_missing("cuda:sm_90a"); !missing.empty()) GTEST_SKIP() << missing;
   const Machine machine = testing::machine_named("cuda:sm_90a");

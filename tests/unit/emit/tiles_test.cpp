@@ -1,5 +1,5 @@
-// Printed kernels that multiply in tile registers (AMX), which the test's machine need not have. Compiled for another
-// target, their text keeps the tiles in memory and must compute the graph; compiled for AMX, it must contain the
+// Kernels that multiply in tile registers (AMX), on machines that need not have AMX. Compiled for another target, a
+// kernel's text keeps its tiles in memory and must compute its graph. Compiled for AMX, it must contain AMX
 // instructions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ namespace {
 
 const std::string kTarget = "cpu:amx";
 
-// Returns the best CPU target that this machine runs, other than cpu:amx; without AMX, tiles are kept in memory.
+// Returns the best CPU target that this machine can run, except cpu:amx. For such a target, tiles are kept in memory.
 std::string own_target() {
   for (const CpuTarget& row : cpu_targets())
     if (row.name != kTarget && row.runs_here()) return row.name;
@@ -40,7 +40,7 @@ struct Printed {
   std::string plan;
 };
 
-// Returns kernels that use the matrix instruction: of the first such seed, then of drawn points, up to `most` in all.
+// Returns up to `most` kernels with matrix instructions: one for the first suitable seed, the others for random points.
 std::vector<Printed> kernels_of(const Graph& group, size_t most, uint64_t seed) {
   const Machine machine = testing::machine_named(kTarget);
   const Domain domain = analyze(group, machine).value();
@@ -81,7 +81,8 @@ TEST(TileCode, MeansItsGraphWithRegistersInMemory) {
   checks.expect_right();
 }
 
-// Products with two by two registers of sums, partial last tiles of rows and words, and too many steps to unroll.
+// Products that need two by two accumulator registers, partial last tiles of rows and words, and too many steps to
+// unroll.
 const char* const kProducts[] = {R"(graph {
   %0 = input "a" : bf16[51,72,2] normal(0,1)
   %1 = input "b" : bf16[2,72,32,2] normal(0,1)
@@ -110,11 +111,11 @@ std::string replaced(const std::string& text, const std::string& from, const std
 TEST(TileCode, DamagedTextDoesNotMeanItsGraph) {
   const Graph group = parse(kProducts[0]).value();
   const std::vector<std::pair<std::string, std::string>> damages = {
-      {"<1, 4, 7>", "<1, 4, 6>"},                                       // multiplies the other columns
-      {"<2, 5, 6>", "<3, 5, 6>"},                                       // adds to another register of sums
-      {"wl_tile_zero<3>", "wl_tile_zero<0>"},                           // does not clear a register of sums
+      {"<1, 4, 7>", "<1, 4, 6>"},                                       // multiplies other columns
+      {"<2, 5, 6>", "<3, 5, 6>"},                                       // adds to another accumulator register
+      {"wl_tile_zero<3>", "wl_tile_zero<0>"},                           // leaves an accumulator register uncleared
       {"wl_tile_store<1>(tiles, ", "wl_tile_store<1>(tiles, 1 + "},     // stores one column too far
-      {"wl_tile_load<5>(tiles, ", "wl_tile_load<5>(tiles, -144L + "}};  // loads the rows before
+      {"wl_tile_load<5>(tiles, ", "wl_tile_load<5>(tiles, -144L + "}};  // loads the rows before the right ones
   testing::CompiledChecks checks("damaged_tiles");
   const int number = checks.group(group).value();
   const Printed whole = kernels_of(group, 1, 1).at(0);
@@ -130,7 +131,7 @@ TEST(TileCode, DamagedTextDoesNotMeanItsGraph) {
   EXPECT_EQ(checks.run().size(), damages.size());
 }
 
-// Runs a command in `folder` and returns its standard output; the test fails if the command does.
+// Runs a command in `folder` and returns its standard output. If the command fails, the test fails.
 std::string output_of(const std::string& folder, std::vector<std::string> arguments) {
   Process::Options options;
   options.arguments = std::move(arguments);
@@ -150,8 +151,8 @@ int64_t count_in(const std::string& text, const std::string& word) {
   return n;
 }
 
-// Compilers do not unroll the loops around products, so the code has one instruction of each kind for each register of
-// the kernel's tiles.
+// Compilers do not unroll the loops around products, so the code has one instruction of each kind for each tile
+// register.
 TEST(TileCode, HasTheInstructionsOfItsPlan) {
   if (!program_runs("objdump")) GTEST_SKIP() << "objdump is not installed";
   const CpuTarget* target = nullptr;
@@ -172,7 +173,7 @@ TEST(TileCode, HasTheInstructionsOfItsPlan) {
       const std::string code = output_of(scratch.folder(), {"objdump", "-d", kUnitObject});
       SCOPED_TRACE(one.source.text);
       const int64_t products = testing::instrs_in(one.kernel.body, InstrOp::kMma);
-      EXPECT_EQ(products, 2);  // one for each of the two tiles of rows
+      EXPECT_EQ(products, 2);  // one product for each of the two tiles of rows
       const std::pair<const char*, int64_t> expected[] = {{"ldtilecfg", 1},
                                                           {"tilerelease", 1},
                                                           {kInstructions[i], 4 * products},

@@ -44,7 +44,8 @@ TEST_F(ReadTest, ReadsRegularFilesAlsoByLinks) {
   EXPECT_EQ(read_file(folder_ + "/link")->size(), 4u);
 }
 
-// Reading these is refused at once; it does not block on a pipe without a writer or an endless device.
+// Reading anything but a regular file is refused at once, and does not block on a pipe without a writer or an endless
+// device.
 TEST_F(ReadTest, WhatIsNoFileIsSaidToBeNone) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

@@ -1,4 +1,4 @@
-// Functions, branches and loops of known length: the importer replaces their node by their body.
+// Functions, branches, and loops of known length: the importer replaces such a node by its body.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Returns the graph of a model as a body.
+// Returns the model's graph, renamed so that it can be the body of a node.
 onnx::GraphProto graph_of(onnx::ModelProto model) {
   model.mutable_graph()->set_name("body");
   return model.graph();
@@ -45,7 +45,7 @@ void expect_values(const onnx::ModelProto& model, std::vector<double> x, const s
   EXPECT_EQ(*values, expected);
 }
 
-// Returns a body with one op on the outer value x; its result is y.
+// Returns the body of a branch, which applies one op to x, a value outside the body, and returns y.
 onnx::GraphProto branch(const std::string& op) {
   onnx::ModelProto model;
   add_node(model, op, {"x"}, {"y"});
@@ -80,7 +80,8 @@ TEST(Bodies, AComputedConditionChoosesBetweenBothBranches) {
   expect_values(model, {-3, 4}, {-3, 4});
 }
 
-// Returns a loop of state = state + x * iteration, whose output is the state after every step.
+// Returns a loop in which every step computes state = state + x * iteration. The output lists the state after each
+// step.
 onnx::ModelProto loop_model(bool constant_count) {
   onnx::ModelProto body;
   add_input(body, "i", TensorProto::INT64, {});

@@ -116,7 +116,7 @@ std::string case_name(const Case& c, size_t index) {
 
 onnx::ModelProto model_of(const Case& c) {
   onnx::ModelProto model;
-  // The oldest IR version that supports the opset and that present runtimes accept.
+  // The oldest IR version that supports the opset and is still accepted by current runtimes.
   model.set_ir_version(c.opset >= 24 ? 11 : c.opset >= 21 ? 10 : 8);
   set_opset(model, "", c.domain.empty() ? c.opset : 18);
   if (!c.domain.empty()) set_opset(model, c.domain, c.opset);
@@ -154,7 +154,7 @@ onnx::ModelProto model_of(const Case& c) {
                                      : onnx::TensorProto::FLOAT;
   for (size_t i = 0; i < outputs.size(); ++i) {
     add_output(model, outputs[i], type);
-    // `type` is that of the first output; a reader of the file infers the types of the others.
+    // Only the first output's type is given, as `type`. Readers of the model infer the types of other outputs.
     if (i > 0) model.mutable_graph()->mutable_output(static_cast<int>(i))->clear_type();
   }
   return model;

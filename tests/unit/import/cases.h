@@ -1,5 +1,6 @@
-// One-node ONNX models, at least one for each row of the import table. The conformance test imports them all, and the
-// onnxruntime comparison (tests/python) computes them all. The case of a new row is added here, and both tests run it.
+// One-node ONNX models, at least one for each row of the import table. The conformance test imports every case, and the
+// comparison with onnxruntime (tests/python) computes it. A new row of the table needs a case here, which both tests
+// then run.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ onnx::ModelProto model_of(const Case& c);
 
 // Short names of element types, for other tests.
 constexpr int kFloat = onnx::TensorProto::FLOAT;
-constexpr int kUint4 = 21, kInt4 = 22;  // also where the installed ONNX header is older than these types
+constexpr int kUint4 = 21, kInt4 = 22;  // as numbers, since older ONNX headers lack these types
 onnx::ModelProto empty_model(int opset = 17);
 // Returns the error message of importing the model.
 std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {});

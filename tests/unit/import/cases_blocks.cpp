@@ -4,7 +4,7 @@
 namespace wl::testing {
 namespace {
 
-// Returns `count` integers of the range [low, high], in steps of 7 that wrap around.
+// Returns `count` integers in [low, high]. Each is 7 larger than the one before, wrapped around to the range.
 Reals counted(int64_t count, int64_t low, int64_t high) {
   Reals values;
   for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(low + i * 7 % (high - low + 1)));
@@ -23,7 +23,7 @@ std::vector<Case> block_cases() {
   const CaseInput bytes = known(TensorProto::UINT8, {5, 3, 8}, 0, 255);
   const std::vector<CaseAttribute> product = {{"K", 48}, {"N", 5}, {"bits", 4}, {"block_size", 16}};
   return {
-      // Rows of an even and of an odd number of elements.
+      // The rows have an even and an odd number of elements, two of which share a byte.
       {"DequantizeLinear", 21, {known(kInt4, {3, 4}, -8, 7), number(0.25)}, {}, "f32[3,4]"},
       {"DequantizeLinear",
        21,

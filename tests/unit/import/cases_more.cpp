@@ -104,7 +104,7 @@ std::vector<Case> signal_cases() {
 
 std::vector<Case> sampling_cases() {
   std::vector<Case> cases;
-  // onnxruntime computes coordinates in f32, so cases are compared only where coordinates are exact.
+  // onnxruntime computes coordinates in f32, so a case is compared with onnxruntime only if its coordinates are exact.
   for (const char* mode : {"nearest", "linear", "cubic"}) {
     cases.push_back({"Resize",
                      13,

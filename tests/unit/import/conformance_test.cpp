@@ -1,4 +1,5 @@
-// Conformance of the import table: every row has a case, and every case imports, verifies and has the stated type.
+// Conformance of the import table: every row has a case, and every case can be imported, passes verify() and has the
+// stated type.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

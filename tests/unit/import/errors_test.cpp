@@ -1,4 +1,4 @@
-// Misuse: each mistake has an error message that names the place and says what to do.
+// Faulty models: for each mistake, the error message names the place and says what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// For any bytes, importing ends with a verified graph or a Status. tests/fuzz/onnx_import.cpp checks the same property
+// Importing arbitrary bytes ends with a verified graph or an error Status. tests/fuzz/onnx_import.cpp checks the same
 // with libFuzzer.
 #include "tests/unit/fuzz.h"
 
@@ -13,7 +13,7 @@
 namespace wl::testing {
 namespace {
 
-// Returns whether the result was a graph.
+// Imports a model of these bytes and returns whether the result was a graph.
 bool import_survives(const std::string& bytes) {
   const auto imported = import_onnx(bytes);
   if (!imported.ok()) {

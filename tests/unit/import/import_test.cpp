@@ -1,4 +1,4 @@
-// The importer apart from single operators: order, constants, weights, symbolic dimensions, and edge cases.
+// Tests of the importer beyond single operators: order, constants, weights, symbolic dimensions, and edge cases.
 #include "compiler/import/import.h"
 
 #include <gmock/gmock.h>
@@ -167,7 +167,7 @@ TEST(Import, ResizedIntegersAreRoundedAndKeepTheirDigits) {
   auto model = empty_model(19);
   add_initializer(model, "x", {.type = TensorProto::INT64, .shape = {1, 1, 1, 2}, .values = {4000000001, 4000000004}});
   add_initializer(model, "s", {.type = TensorProto::FLOAT, .shape = {4}, .values = {1, 1, 1, 2}});
-  add_node(model, "Resize", {"x", "", "s"}, {"y"}, {{"mode", "linear"}});  // exactly 4e9 + 1, 1.75, 3.25 and 4
+  add_node(model, "Resize", {"x", "", "s"}, {"y"}, {{"mode", "linear"}});  // exact results: 4e9 + 1, 1.75, 3.25 and 4
   add_output(model, "y", TensorProto::INT64);
   EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(4000000001, 4000000002, 4000000003, 4000000004));
 }

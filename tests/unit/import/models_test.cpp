@@ -21,7 +21,7 @@ void import_file(const std::filesystem::path& path) {
   EXPECT_TRUE(verify(imported->graph).ok()) << verify(imported->graph);
   onnx::ModelProto model;
   ASSERT_TRUE(model.ParseFromString(bytes));
-  // Compares with the outputs that the file declares.
+  // The graph's outputs must be those that the file declares.
   ASSERT_EQ(static_cast<int>(imported->graph.outputs.size()), model.graph().output_size());
   for (int i = 0; i < model.graph().output_size(); ++i) {
     const auto& output = imported->graph.outputs[static_cast<size_t>(i)];

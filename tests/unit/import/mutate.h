@@ -1,4 +1,5 @@
-// Random changes of fields of a good model. Mutants that still parse reach deep into the importer.
+// Random changes of fields or bytes of a valid model. Mutants that can still be parsed test the inner parts of the
+// importer.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,8 @@ TEST(Schema, ListsVersionsInForce) {
 
 TEST(Schema, HasEveryStandardOpOfTheTable) {
   for (const Row& row : rows()) {
-    // SimplifiedLayerNormalization is onnxruntime's, and exporters write it without a domain.
+    // SimplifiedLayerNormalization has no domain in exported models, but belongs to onnxruntime and has no standard
+    // schema.
     if (!row.domain.empty() || row.op == "SimplifiedLayerNormalization") continue;
     EXPECT_NE(schema_of(row.op, std::min(row.until, newest_opset())), nullptr) << row.op << " since " << row.since;
   }
@@ -74,12 +75,13 @@ TEST(Schema, RefusesInputsThatAreNotTheOps) {
 
   auto none = model_of("QLinearMatMul");
   auto& node = *none.mutable_graph()->mutable_node(0);
-  for (int i = 1; i < 8; ++i) node.add_input(i == 7 ? "" : "x");  // the zero point, input 7, is left out
+  for (int i = 1; i < 8; ++i) node.add_input(i == 7 ? "" : "x");  // the zero point (input 7) is absent
   EXPECT_EQ(error_of(none), "node \"n\" (QLinearMatMul): input 7 (y_zero_point) is missing");
 }
 
 TEST(Schema, GivesTheValueOfWhatIsLeftOut) {
-  // The default axis is 1 until version 12, and the last one from version 13 on. For three axes these differ.
+  // The default of the attribute `axis` is 1 before version 13, and the last axis from version 13 on. They differ for
+  // three axes.
   for (const int version : {12, 13}) {
     auto model = model_of("Softmax");
     model.mutable_graph()

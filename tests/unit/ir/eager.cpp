@@ -1,5 +1,5 @@
-// An evaluator that shares only the scalar functions of ops.def with the oracle. It uses coordinates instead of index
-// maps, and computes whole tensors instead of demanded elements.
+// A second evaluator of graphs, which shares only the scalar functions of ops.def with the oracle. It works with
+// coordinates, not index maps, and computes whole tensors, not only the requested elements.
 #include <cmath>
 #include <functional>
 
@@ -20,7 +20,8 @@ Real wrapped(DType dtype, Wide v) {
   return dtype == DType::u64 ? static_cast<Real>(static_cast<uint64_t>(bits)) : static_cast<Real>(bits);
 }
 
-// Computes an integer op in 128 bits and wraps the result to the dtype; a power wraps to 64 bits after each product.
+// Computes an integer op in 128 bits and wraps the result to the dtype. In a power, every product is wrapped to 64
+// bits.
 Real integer(Op op, DType dtype, Wide x, Wide y, Wide z) {
   const auto product = [](Wide a, Wide b) {
     return static_cast<Wide>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b));
@@ -134,7 +135,8 @@ struct Eager {
     if (!is_float(dtype)) return exact;
     const auto value = static_cast<double>(exact);
     const double nearest = is_float(dtype) ? round_to(dtype, value) : value;
-    // A value beyond the largest finite one becomes infinity, or saturates.
+    // A value beyond the dtype's largest finite value becomes infinity or, in dtypes without infinity, that largest
+    // value.
     const bool beyond = is_float(dtype) && std::fabs(value) > info(dtype).largest;
     return rounded || beyond ? nearest : value;
   }

@@ -86,7 +86,8 @@ TEST(Eval, ContractionsMatchTripleLoops) {
     b.output("y", b.contract(x, y, c.einsum));
     Graph graph = *b.finish();
     auto got = all_of(graph);
-    // Every assignment of letters adds one product to one output element.
+    // Computes a contraction by definition: every assignment of the einsum's letters adds one product to an output
+    // element.
     Einsum e = *parse_einsum(c.einsum);
     std::string letters = e.a;
     Shape extents = c.a;
@@ -121,8 +122,9 @@ TEST(Eval, ContractionsMatchTripleLoops) {
   }
 }
 
-// Results from factors cut to TF32 (without their last 13 bits) lie within the bound of a product that allows TF32, and
-// the largest error is at least a twentieth of it. Most lie outside the bound of a product that does not allow TF32.
+// A product of factors truncated to TF32 (without their last 13 bits) is within the bound of a product that allows
+// TF32. The largest error is at least a twentieth of that bound, so it is not too loose. Most of these results exceed
+// the bound of a product that does not allow TF32.
 TEST(Eval, FactorsOfTf32AreWithinTheBoundThatAllowsThem) {
   constexpr int64_t kRows = 8, kDepth = 600;
   const auto bounds = [&](bool tf32, bool positive) {
@@ -192,7 +194,8 @@ TEST(Eval, TakeAlongReadsNegativeIndicesAndRefusesOthers) {
   auto values = evaluate(graph, generated_inputs(graph, 1), {{graph.outputs[0].node, {0}}});
   EXPECT_EQ(values.status().message(), "%2 = take_along: index 2 of element 0 is outside [-2,2)");
   EXPECT_EQ(values.status().code(), absl::StatusCode::kOutOfRange);
-  // The inputs of a check are generated, so an index outside the range is no error: the nearest element is expected.
+  // The inputs of a check are generated, so an index out of range is no error there: the value at the nearest legal
+  // index is expected.
   const auto check = make_check(graph, 1);
   ASSERT_TRUE(check.ok()) << check.status();
   ASSERT_EQ(check->samples.size(), 1u);
@@ -202,7 +205,7 @@ TEST(Eval, TakeAlongReadsNegativeIndicesAndRefusesOthers) {
 TEST(Eval, TakeAlongOfATakenIndexWorks) {
   Builder b;
   NodeId x = literal(b, "x", {3}, {10, 20, 30}), i = literal(b, "i", {3}, {2, 0, 1}, DType::i64);
-  NodeId twice = b.take_along(i, i, 0);  // the index is applied twice: 1 2 0
+  NodeId twice = b.take_along(i, i, 0);  // the index permutation applied twice: 1 2 0
   EXPECT_EQ(values_of(b, b.take_along(x, twice, 0)), (std::vector<double>{20, 30, 10}));
 }
 
@@ -281,7 +284,7 @@ TEST(Eval, AJumpInsideTheIntervalIsCovered) {
   Builder b;
   NodeId x = literal(b, "x", {2}, {1.0, 2.5});
   NodeId third = b.mul(x, b.constant(1.0 / 3, DType::f32, {}));
-  NodeId near = b.mul(third, b.constant(3, DType::f32, {}));  // values close to 1 and 2.5
+  NodeId near = b.mul(third, b.constant(3, DType::f32, {}));  // the values are within rounding of 1 and 2.5
   b.output("y", b.elementwise(Op::floor, {near}));
   auto values = all_of(*b.finish());
   EXPECT_NEAR(values[0].bound, 1, 1e-6);
@@ -311,7 +314,7 @@ TEST(Eval, OverflowIsInfinityAndItsEdgeIsUntestable) {
   EXPECT_EQ(values[0].bound, 0);
   EXPECT_TRUE(std::isfinite(values[1].value) && std::isfinite(values[1].bound));
   EXPECT_EQ(values[2].bound, INFINITY);
-  EXPECT_EQ(values[3].bound, INFINITY);  // no overflow if a rewrite takes a factor out of a value
+  EXPECT_EQ(values[3].bound, INFINITY);  // infinite: a rewrite may take out a factor, and then nothing overflows
 }
 
 TEST(Eval, EmptyTensorsAndScalarsWork) {

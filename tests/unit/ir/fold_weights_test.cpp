@@ -1,4 +1,4 @@
-// Folding of weights: which values are folded, which are not, and that the results stay the same.
+// Folding of weights: which values are folded, and that the graph's results stay the same.
 #include "compiler/ir/weights/fold_weights.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using testing::kPanels;
 using testing::names_of;
 using ::testing::Not;
 
-// relu(batch norm(convolution)) in primitives. The product's channels are axis 1 of [1,6,5,5].
+// relu(batch norm(convolution)), written in primitive ops. The convolution's channels are axis 1 of [1,6,5,5].
 struct Normalised {
   Builder b;
   NodeId product, result;
@@ -49,7 +49,8 @@ TEST(FoldWeights, ABatchNormMovesIntoTheProductBeforeIt) {
     n.b.output("y", n.result);
     const Graph graph = n.b.finish().value();
     const WeightFolding folding = fold_weights(graph, n.weights).value();
-    // The factor has moved into w, and mean and shift are one sum. The graph equals that of an exporter that folds.
+    // The factor of the norm is folded into w, and mean and shift into one sum, as in models of exporters that fold
+    // them.
     EXPECT_THAT(names_of(folding), ElementsAre("w:folded", "mean:folded"));
     EXPECT_THAT(folding.weights, ElementsAre("w:folded", "mean:folded"));
     const std::string text = print(folding.graph);
@@ -93,8 +94,8 @@ TEST(FoldWeights, ViewsAndWhatWouldGrowStay) {
   EXPECT_EQ(print(folding.graph), print(graph));
 }
 
-// T5's buckets of relative positions: log(2) / log(16) * 8 is 2 if every intermediate is rounded to f32, and a little
-// less in double precision.
+// T5 puts relative positions into buckets by log(2) / log(16) * 8, which is 2 if every intermediate is rounded to f32,
+// and a little less in double precision.
 TEST(FoldWeights, WhatIsMadeAnIntegerIsRoundedAsStoredValuesAre) {
   const Graph graph = *parse(R"(graph {
     %0 = input "distance" : i64[4] normal(0,1)

@@ -1,4 +1,4 @@
-// Checks of folded weights that several tests share.
+// Checks of folded weights, for several tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace wl::testing {
 
-// Widths of panels in columns, as of a target with vectors of 16 elements.
+// Widths of weight panels, in columns, for a target with vectors of 16 elements.
 inline const std::vector<int64_t> kPanels = {64, 32, 48};
 
 inline std::vector<std::string> names_of(const WeightFolding& folding) {
@@ -25,13 +25,13 @@ inline std::vector<std::string> names_of(const WeightFolding& folding) {
   return names;
 }
 
-// Reads an element of an input, given by the input's name.
+// A function that returns an element of the input with this name.
 using ByName = std::function<double(const std::string& name, int64_t index)>;
 inline OutputValues values_of_outputs(const Graph& graph, const ByName& read) {
   return values_of_outputs(graph, [&](NodeId input, int64_t index) { return read(graph.nodes[input].text, index); });
 }
 
-// Checks that the outputs of `graph` and of the folded graph agree.
+// Checks that `graph` and its folded graph have the same outputs.
 inline void expect_same_values(const Graph& graph, const WeightFolding& folding, uint64_t seed) {
   const InputReader generated = generated_inputs(graph, seed);
   std::map<std::string, NodeId> inputs;

@@ -1,4 +1,5 @@
-// Checks random graphs against the oracle, the text form, the rules and the verifier. A failure prints its seed.
+// Checks random graphs against the oracle, the text form, the rewrite rules and the verifier. A failure prints its
+// seed.
 #include "tests/unit/fuzz.h"
 
 #include <gtest/gtest.h>
@@ -83,7 +84,7 @@ TEST_P(Fuzz, LazyOracleComputesWhatAnEagerOneDoes) {
     for (size_t o = 0; o < lazy.size(); ++o) {
       for (size_t i = 0; i < lazy[o].size(); ++i) {
         const Value& v = lazy[o][i];
-        if (std::isinf(v.bound) || std::isinf(v.value)) continue;  // overflow depends on the dtype's range
+        if (std::isinf(v.bound) || std::isinf(v.value)) continue;  // whether a value overflows depends on the dtype
         ++compared;
         const bool floats = is_float(graph.nodes[graph.outputs[o].node].dtype);
         ASSERT_TRUE(agrees(eager[o][i], v.value, floats ? 1e-9 * std::fabs(v.value) + v.bound * 1e-3 : v.bound))
@@ -127,8 +128,8 @@ void expect_same_values(const Graph& before, const OutputValues& a, const Graph&
   for (size_t o = 0; o < a.size(); ++o) {
     ASSERT_EQ(a[o].size(), b[o].size()) << "seed " << seed << " rule " << rule;
     for (size_t i = 0; i < a[o].size(); ++i) {
-      // A value that overflows before it becomes a denormal may become zero (docs/numerics.md). Narrower floats may
-      // overflow too.
+      // A rewritten value may be zero instead of a denormal if an intermediate overflows (docs/numerics.md). In
+      // narrower floats, the result itself may overflow.
       const DTypeInfo& type = info(before.nodes[before.outputs[o].node].dtype);
       const double denormal = type.is_float && type.bytes >= 4 ? 1 / type.largest : 0;
       ASSERT_TRUE(std::isinf(a[o][i].bound) ||
@@ -142,7 +143,7 @@ void expect_same_values(const Graph& before, const OutputValues& a, const Graph&
 
 using Names = std::set<std::string, std::less<>>;
 
-// Returns, for every rule, the names of all others.
+// Returns, for every rule, the list of all other rules' names.
 std::map<std::string, Names> all_but_each() {
   Names all;
   for (const Rule& rule : rules()) all.emplace(rule.name);

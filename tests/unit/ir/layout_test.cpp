@@ -57,7 +57,7 @@ std::string einsums(const Graph& graph) {
   return all;
 }
 
-// Two convolutions with a bias, a residual and a pooling between them.
+// Two convolutions, with a bias, a residual and a pooling between them.
 constexpr char kBlock[] = R"(graph {
   %0 = input "x" : f32[4,9,9] normal(0,1)
   %1 = input "w" : f32[2,4,3,3,3] normal(0,1)

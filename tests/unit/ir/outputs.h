@@ -1,4 +1,4 @@
-// The values of a graph's outputs by the oracle, and the comparison with them.
+// The values that the oracle computes for a graph's outputs, and comparisons with these values.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline absl::StatusOr<OutputValues> evaluate_outputs(const Graph& graph, const I
   return evaluate(graph, inputs, queries);
 }
 
-// The same; if the oracle fails, the test fails and the outputs have no elements.
+// Like evaluate_outputs(), but if the oracle fails, the test fails and the outputs are empty.
 inline OutputValues values_of_outputs(const Graph& graph, const InputReader& inputs) {
   auto values = evaluate_outputs(graph, inputs);
   EXPECT_TRUE(values.ok()) << values.status();
@@ -33,13 +33,14 @@ inline OutputValues values_of_outputs(const Graph& graph, uint64_t seed) {
   return values_of_outputs(graph, generated_inputs(graph, seed));
 }
 
-// Returns whether a value is within a bound of the expected one. Every value is within an infinite bound.
+// Returns whether a value differs from the expected one by at most the bound. With an infinite bound, every value
+// agrees.
 inline bool agrees(double got, double expected, double bound) {
   if (std::isinf(bound) || got == expected || (std::isnan(got) && std::isnan(expected))) return true;
   return std::fabs(got - expected) <= bound;
 }
 
-// Returns "" when `got` is what the oracle expects.
+// Returns "" if `got` is within the bound of the oracle's value.
 inline std::string difference(double got, const Value& want) {
   if (agrees(got, want.value, want.bound)) return "";
   return cat("got ", got, ", expected ", want.value, " +- ", want.bound);

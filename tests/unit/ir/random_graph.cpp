@@ -57,12 +57,12 @@ class Generator {
     result.value = kSpecial[below(std::size(kSpecial))];
     return add(std::move(result));
   }
-  // Returns the last node half of the time, so that chains form.
+  // Returns the last node in half of the cases, so that chains of nodes form, otherwise a random node.
   NodeId pick() {
     auto n = static_cast<int64_t>(graph_.nodes.size());
     return static_cast<NodeId>(chance(50) ? n - 1 : below(n));
   }
-  // Returns a node of this type: an existing one, a broadcast smaller one, a constant or a new input.
+  // Returns a node of this dtype and shape: an existing one, a broadcast of a smaller one, a constant or a new input.
   NodeId like(DType dtype, const Shape& shape) {
     std::vector<NodeId> fitting;
     for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id) {
@@ -99,7 +99,7 @@ class Generator {
     }
   }
 
-  // Writes windows as slices, sometimes with two of them exchanged.
+  // Adds windows written as slices, sometimes with two slices exchanged.
   void taps(NodeId x) {
     const Shape shape = node(x).shape;
     const size_t rank = shape.size();
@@ -140,7 +140,7 @@ class Generator {
     return add({.op = op, .operands = std::move(operands)});
   }
 
-  // Writes sums and products with constants in the orders of exporters.
+  // Adds sums and products with constants, in the orders in which exporters write them.
   void forms(NodeId x) {
     const Shape shape = node(x).shape;
     const NodeId other = like(node(x).dtype, shape);

@@ -11,14 +11,14 @@ namespace wl {
 struct RandomGraphOptions {
   int nodes = 14;            // number of attempts, which is about the number of nodes
   int64_t largest = 200;     // limit of the elements of any node
-  bool f32_only = false;     // floats are f32; indices and conditions still occur
+  bool f32_only = false;     // all floats are f32; integers and booleans still occur
   bool zero_extents = true;  // whether empty tensors occur
 };
 Graph random_graph(uint64_t seed, const RandomGraphOptions& options = {});
 
-// Computes the graph's outputs eagerly, node by node and every element, without the lazy oracle. `rounded`: as a plain
-// kernel would, each node is rounded to its dtype and sums of f32, f16 and bf16 are accumulated in float; otherwise
-// everything is in double.
+// Computes the graph's outputs node by node and all elements, not lazily as the oracle does. `rounded`: as in a plain
+// kernel, each node is rounded to its dtype, and sums of f32, f16 and bf16 are accumulated in float; otherwise all
+// arithmetic is in double.
 std::vector<std::vector<double>> eager_outputs(const Graph& graph, uint64_t seed, bool rounded);
 
 }  // namespace wl

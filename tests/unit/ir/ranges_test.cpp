@@ -39,7 +39,7 @@ TEST(Ranges, KnowNothingOfWhatMayWrapOrIsNaN) {
   expect_range(range_in(b, b.add(x, b.constant_like(1, x))), -128, 127);
   const NodeId floor = b.elementwise(Op::max, {b.elementwise(Op::floor, {y}), b.constant_like(5, y)});
   const NodeId capped = b.elementwise(Op::min, {floor, b.constant_like(9, y)});
-  // NaN becomes 0, which lies below 5.
+  // The conversion makes NaN 0, so the range includes 0, which lies below 5.
   expect_range(range_in(b, b.cast(capped, DType::i64)), 0, 9);
 }
 
@@ -55,7 +55,7 @@ TEST(Ranges, SayWhichIndicesCannotBeOutside) {
   EXPECT_FALSE(inside(b.constant(-6, DType::i64, {2})));
 }
 
-// Returns the text of the graph after its integer inputs without a fill have been given one.
+// Returns the graph's text after draw_integers() has given a fill to the integer inputs that have none.
 std::string filled(const std::string& text) {
   Graph graph = parse(cat("graph {", text, "}")).value();
   draw_integers(graph);
@@ -74,7 +74,7 @@ TEST(Ranges, InputsThatAreIndicesAreDrawnInside) {
     output "y" %6
   )");
   EXPECT_NE(letters.find("input \"letters\" : u8[9] uniform(97,123)"), std::string::npos) << letters;
-  // The index consists of a row and a column; negative indices count from the end.
+  // The index of each element consists of a row and a column. Negative indices count from the end.
   const std::string pairs = filled(R"(
     %0 = input "t" : f32[35]
     %1 = input "row" : i64[9]
@@ -88,7 +88,7 @@ TEST(Ranges, InputsThatAreIndicesAreDrawnInside) {
   )");
   EXPECT_NE(pairs.find("\"row\" : i64[9] uniform(0,3)"), std::string::npos) << pairs;
   EXPECT_NE(pairs.find("\"column\" : i32[9] uniform(0,18)"), std::string::npos) << pairs;
-  // A fill that the graph states is kept.
+  // A fill that the graph states is not replaced.
   const std::string given = filled(R"(
     %0 = input "t" : f32[26]
     %1 = input "i" : i64[9] uniform(3,5)

@@ -12,7 +12,7 @@ NodeId number(Builder& b, double v) {
   return b.constant(v, DType::f32, {});
 }
 
-// x * (1 / y) is infinite for a denormal y, where x / y need not be.
+// If y is denormal, x * (1 / y) may be infinite although x / y is finite, so the quotient is not rewritten.
 TEST(Reciprocals, QuotientsByWhatMayBeDenormalStayQuotients) {
   const auto stays = [](const std::function<NodeId(Builder&, NodeId)>& divisor) {
     Builder b;
@@ -28,7 +28,7 @@ TEST(Reciprocals, QuotientsByWhatMayBeDenormalStayQuotients) {
   EXPECT_TRUE(stays(sum));
   EXPECT_TRUE(stays([&](Builder& b, NodeId x) { return sum(b, b.elementwise(Op::abs, {x})); }));
   EXPECT_TRUE(stays([&](Builder& b, NodeId x) { return b.add(sum(b, x), number(b, 1)); }));
-  EXPECT_TRUE(stays([&](Builder& b, NodeId x) {  // subtracts the maxima of columns, but sums rows
+  EXPECT_TRUE(stays([&](Builder& b, NodeId x) {  // subtracts each column's maximum, but sums along rows
     return sum(b, powers(b, x, b.reduce(Op::reduce_max, x, {0}), 0));
   }));
   EXPECT_FALSE(

@@ -1,4 +1,5 @@
-// Which exponentials may be computed less exactly, and by how much the oracle's bounds grow for them.
+// Which exponentials may be computed less exactly because their results are rounded, and how much the oracle's bounds
+// grow.
 #include "compiler/ir/rounded_exps.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 namespace wl {
 namespace {
 
-// Returns a graph whose output is `then` of exp(x).
+// Returns a graph that computes exp(x) and returns what `then` makes of the result.
 template <class F>
 Graph exp_and(const F& then, DType dtype = DType::f32) {
   Builder b;
@@ -30,7 +31,7 @@ TEST(RoundedExps, AreSeenThroughCastsAlone) {
     return rounded(b, b.div(e, b.reduce_keep(Op::reduce_sum, e, {1})));  // a softmax
   })));
   EXPECT_TRUE(rounds_all_exps(exp_and([](Builder&, NodeId e) { return e; }, DType::bf16)));
-  // The exp is rounded, and then widened again.
+  // The exp is rounded to a narrow float and then converted back to f32.
   EXPECT_TRUE(rounds_all_exps(exp_and([](Builder& b, NodeId e) { return b.cast(rounded(b, e), DType::f32); })));
 }
 
@@ -53,7 +54,7 @@ TEST(RoundedExps, AreNotWhatIsStoredOrSubtracted) {
   EXPECT_FALSE(rounds_all_exps(b.finish().value())) << "there is none";
 }
 
-// Every exp is judged by itself: here one is rounded and one is stored.
+// Each exp of a graph is judged by itself: here one is rounded and the other one is stored.
 TEST(RoundedExps, AreToldOneByOne) {
   const Graph graph = exp_and([](Builder& b, NodeId e) {
     b.output("z", b.elementwise(Op::exp, {b.elementwise(Op::neg, {b.constant(1, DType::f32, {4})})}));
@@ -75,14 +76,14 @@ TEST(RoundedExps, HaveAnErrorThatGrowsWithTheArgument) {
   EXPECT_NEAR(error_of_rounded_exp(-20, 1), 34 * unit, unit / 100);
   EXPECT_EQ(error_of_rounded_exp(-INFINITY, 0), 0);
   EXPECT_EQ(error_of_rounded_exp(1e30, INFINITY), 0);
-  // An f32 evaluation by exp2 stays within the error.
+  // The error of exp computed as exp2 in f32 stays within error_of_rounded_exp().
   for (const float x : {-0.3F, -1.7F, -9.9F, -33.1F, -80.3F, 5.5F, 60.7F}) {
     const double exact = std::exp(static_cast<double>(x)), is = std::exp2(static_cast<double>(x * 1.44269504F));
     EXPECT_LE(std::fabs(is - exact), error_of_rounded_exp(x, exact)) << x;
   }
 }
 
-// The same exp in a graph that rounds it afterwards and in one that does not: only the first has the larger bound.
+// Of two graphs with the same exp, one rounds the exp's result and one does not: only the first has the larger bound.
 TEST(RoundedExps, AreAllowedByTheOracle) {
   const Graph wide = exp_and([](Builder&, NodeId e) { return e; });
   const Graph narrow = exp_and([](Builder& b, NodeId e) { return b.cast(rounded(b, e), DType::f32); });

@@ -12,7 +12,7 @@ namespace {
 struct Case {
   std::string rule;
   std::function<NodeId(Builder&, NodeId)> build;  // builds the output from x : f32[4,6]
-  std::string expected;                           // the text of the output node and of the nodes it needs besides x
+  std::string expected;                           // text of the output node and of all nodes that it needs except x
 };
 
 NodeId pad(Builder& b, NodeId x, std::vector<int64_t> low, std::vector<int64_t> high) {
@@ -315,7 +315,7 @@ TEST(Rules, KeepWhatTellsOfAnIndexOutside) {
   }
 }
 
-// Softmax cross-entropy: after simplification, log-softmax is never stored.
+// In softmax cross-entropy, the full log-softmax is not stored after simplification.
 TEST(Rules, GatherOfLogSoftmaxReadsRowsOnce) {
   Builder b;
   NodeId x = b.input("x", DType::f32, {128, 1000});
@@ -332,7 +332,7 @@ TEST(Rules, GatherOfLogSoftmaxReadsRowsOnce) {
       EXPECT_EQ(simple->nodes[node.operands[0]].op, Op::input);
     }
   }
-  EXPECT_EQ(wide, 2) << print(*simple);  // the wide ops left are x - max and exp
+  EXPECT_EQ(wide, 2) << print(*simple);  // the remaining ops over all elements: x - max and exp
 }
 
 TEST(Rules, EqualNodesMergeAndDeadOnesGo) {
@@ -351,7 +351,7 @@ TEST(Rules, EqualNodesMergeAndDeadOnesGo) {
   EXPECT_EQ(simple->nodes.size(), 3u);
 }
 
-// Elementwise work moves behind a concat only if its operands are in memory anyway.
+// Elementwise work on the operands of a concat is moved behind the concat only if the operands are in memory anyway.
 TEST(Rules, WorkThatItsProducerCouldDoStaysBeforeAConcat) {
   const auto joins = [](const std::function<std::vector<NodeId>(Builder&, NodeId, NodeId)>& operands) {
     Builder b;
@@ -371,11 +371,11 @@ TEST(Rules, WorkThatItsProducerCouldDoStaysBeforeAConcat) {
   EXPECT_FALSE(joins([&](Builder& b, NodeId, NodeId product) {
     return Operands{neg(b, part(b, product, 2)), part(b, product, 0)};
   }));
-  // The work takes longer than storing its result and reading it back.
+  // The exp stays before the concat, because it takes longer than storing its result and reading it back.
   EXPECT_TRUE(joins([&](Builder& b, NodeId x, NodeId) { return Operands{b.elementwise(Op::exp, {x}), x}; }));
 }
 
-// 5 / 10 is a tie for rounding, but 5 * 0.1f lies above it.
+// 5 / 10 is exactly halfway between integers, but 5 * 0.1f is larger, so it would round to another integer.
 TEST(Rules, QuotientsThatAreRoundedToIntegersStayQuotients) {
   const auto simple_of = [](bool rounds) {
     Builder b;

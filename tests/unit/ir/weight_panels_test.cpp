@@ -1,4 +1,4 @@
-// Weights in panels: the order of their elements, and which weights are not put into panels.
+// Weights that are folded into panels: the order of their elements, and which weights are left as they are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing::kPanels;
 using testing::names_of;
 using ::testing::UnorderedElementsAre;
 
-// A product of x and w, whose axes have the letters' extents, and the folding of w into panels.
+// A product of x and w, given by its einsum and the extent of each letter, and the folding of w into panels.
 struct InPanels {
   Graph graph;
   WeightFolding folding;
@@ -83,7 +83,7 @@ TEST(WeightPanels, OtherOperandsStayAsTheyAre) {
   const std::map<char, int64_t> extents = {{'b', 2}, {'m', 3}, {'k', 5}, {'n', 64}, {'p', 7}, {'q', 96}};
   for (const char* einsum : {"bmk,bnk->bmn",  // a batch of products
                              "mk,pk->mp",     // fewer columns than a vector
-                             "mk,pk->pm",     // and they are not the result's last axis
+                             "mk,pk->pm",     // few columns, which are not the result's last axis
                              "mk,kn->mn"})    // one panel already
     EXPECT_THAT(names_of(InPanels(einsum, extents).folding), IsEmpty()) << einsum;
   const InPanels half("mk,qk->mq", extents);
@@ -107,8 +107,8 @@ TEST(WeightPanels, AnyNumberOfColumnsIsInPanels) {
   EXPECT_THAT(shape_of("mk,kd->md"), IsEmpty()) << "one panel already";
 }
 
-// Folds a product with %9 : f32[128,40], which `lines` compute from a weight %1 of narrow elements. The folding must
-// keep the values.
+// Folds the weights of a product with %9 : f32[128,40], which `lines` compute from a weight %1 of narrow elements.
+// Expects that the folding keeps the values.
 WeightFolding folded_narrow(const std::string& dtype, const std::string& lines, const std::string& more = "") {
   const Graph graph =
       *parse(cat("graph {\n  %0 = input \"x\" : f32[3,40]\n  %1 = input \"w\" : ", dtype,
@@ -132,7 +132,8 @@ TEST(WeightPanels, NarrowElementsStayNarrow) {
   }
 }
 
-// The weight stays narrow and is dequantised in every run, even where f32 would not be twice as large.
+// A weight of narrow elements is not stored as f32: it is dequantised in every run, even if f32 would take less than
+// twice the memory.
 TEST(WeightPanels, ScalesAndZeroPointsAreReadBesideNarrowElements) {
   for (const char* dtype : {"f16", "i8"}) {
     const WeightFolding folding = folded_narrow(dtype,
@@ -146,7 +147,7 @@ TEST(WeightPanels, ScalesAndZeroPointsAreReadBesideNarrowElements) {
   }
 }
 
-// Views of the widened elements become views of the narrow ones and of the scales.
+// Views of a weight after its conversion to f32 become views of the narrow weight and of its scales.
 TEST(WeightPanels, NarrowElementsAreMovedAsTheWideOnesAre) {
   const Graph graph = *parse(R"(graph {
   %0 = input "x" : f32[3,40]
@@ -173,7 +174,7 @@ TEST(WeightPanels, NarrowElementsKeepTheirOrderWhereTheyAreReadOtherwise) {
   EXPECT_THAT(names_of(folded_narrow("f16", costly)), IsEmpty()) << "work that is repeated is little";
 }
 
-// A factor per column is not folded into the weight, since that would make it wide.
+// A factor for each column is not folded into a narrow weight, since the product would be wide.
 TEST(WeightPanels, NarrowElementsTakeNoFactors) {
   const Graph graph = *parse(R"(graph {
   %0 = input "x" : f32[3,40]
@@ -216,7 +217,7 @@ TEST(WeightPanels, ProductsShareThem) {
   expect_same_values(graph, folding, 7);
 }
 
-// A weight that is read in two orders would be stored twice.
+// A weight that is read in two orders is not put into panels, since it would have to be stored twice.
 TEST(WeightPanels, AWeightWithAnotherReaderStaysAsItIs) {
   for (int other = 0; other < 4; ++other) {
     Builder b;
@@ -244,7 +245,7 @@ TEST(WeightPanels, AreOfFoldedWeightsToo) {
   expect_same_values(graph, folding, 7);
 }
 
-// write_moved() puts bytes where the oracle puts elements, for any size of element.
+// write_moved() moves the bytes of a weight to the places of its elements in the oracle, for any size of element.
 TEST(WeightPanels, BytesMoveAsTheirElementsDo) {
   for (const DType dtype : {DType::i8, DType::f16, DType::f32, DType::f64}) {
     Builder b;

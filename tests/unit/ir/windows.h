@@ -13,10 +13,10 @@ namespace wl::testing {
 
 class ConvolutionText {
  public:
-  // Has 1 to 3 spatial axes and any type of float. panels: the weights are in panels of this many filters, in a single
-  // one if the number is no multiple of 16. channels_last: the channels are the innermost axes of the image and the
-  // result. bytes: the image and the weights are eight-bit integers, and weights in panels hold words of four channels
-  // where four divides the channels.
+  // Draws a convolution with 1 to 3 spatial axes and any float type. `panels`: the weights are in panels of this many
+  // filters (in a single panel if the number is no multiple of 16). `channels_last`: channels are the innermost axis of
+  // image and result. `bytes`: image and weights are eight-bit integers, and weights in panels hold words of four
+  // channels if four divides the number of channels.
   explicit ConvolutionText(uint64_t seed, int64_t panels = 0, bool channels_last = false, bool bytes = false)
       : state_(seed * kGolden + 1) {
     static constexpr const char* kTypes[] = {"f16", "bf16", "f64"};
@@ -81,7 +81,7 @@ class ConvolutionText {
     const std::string read = panels > 0 ? cat("gac", taps, "m", z) : cat("gmc", taps);
     int value = add(cat("input \"x\""), image, fill(image_type), image_type);
     const int w = add(cat("input \"w\""), weights, fill(weight_type), weight_type);
-    if (padded != image)  // a pad of a computed value would be another kernel
+    if (padded != image)  // padding is part of the group only if the image is an input
       value = add(cat("pad %", value, list(" low", low), list(" high", high), " value=",
                       draw(3) != 0 ? 0
                       : bytes      ? 3

@@ -1,4 +1,4 @@
-// Panels of words for weights of narrow elements, and other weights that are folded from the same ones.
+// Weights of narrow elements in panels of words, and other values that are folded from the same weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ TEST(WordPanels, ProductsReadWords) {
   EXPECT_THAT(print(folded(product("i8", "u8", "i32", 8)).graph), HasSubstr("u8[2,2,64,4]"));
 }
 
-// A word holds neighbouring channels, so the channels' axis is the one that is split.
+// A word holds neighbouring channels, so the axis of channels is the one that is split into words.
 TEST(WordPanels, ConvolutionsReadWordsOfChannels) {
   const auto convolution = [](int channels) {
     return print(
@@ -51,7 +51,7 @@ TEST(WordPanels, OtherProductsReadPanelsOfElements) {
   EXPECT_THAT(print(folded(product("f16", "f16", "f16", 8)).graph), HasSubstr("f16[2,8,64]"));
 }
 
-// The sum over the weight is folded, so no kernel reads the weight in its original order.
+// The sum over a weight is folded too, so no kernel reads the weight in its original order.
 TEST(WordPanels, ASumThatIsFoldedKeepsNoWeightInItsOrder) {
   const WeightFolding folding = folded(R"(graph {
   %0 = input "x" : u8[3,8] uniform(0,255)
@@ -67,7 +67,7 @@ TEST(WordPanels, ASumThatIsFoldedKeepsNoWeightInItsOrder) {
   EXPECT_THAT(print(folding.graph), Not(HasSubstr("reduce_sum")));
 }
 
-// What a product of bytes needs of its weights is folded, although the importer wrote a dequantised product.
+// A dequantised product, as importers write it, becomes a product of bytes. What it needs of its weights is folded.
 TEST(WordPanels, DequantisedProductsReadWords) {
   const WeightFolding folding = folded(R"(graph {
   %0 = input "x" : u8[3,8] uniform(0,255)

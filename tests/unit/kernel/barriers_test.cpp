@@ -1,4 +1,5 @@
-// Barriers follow from hazards: none is missing, and a ring needs no more than its slots require.
+// Barriers are inserted for hazards: no hazard is left without one, and a ring gets only the barriers that its slots
+// need.
 #include "compiler/kernel/barriers.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ Kernel product_in(int64_t stages, int64_t unroll) {
   return lower(graph, domain, schedule, machine).value();
 }
 
-// Adds the numbers of barriers at each depth of loops to `barriers`.
+// Adds to `barriers[d]` the number of barriers in loops of depth d.
 void count(const std::vector<Instr>& body, size_t depth, std::vector<int>& barriers) {
   barriers.resize(std::max(barriers.size(), depth + 1));
   for (const Instr& instr : body) {
@@ -49,7 +50,7 @@ void erase_barriers(std::vector<Instr>& body) {
 }
 
 TEST(Barriers, OneAStepWhereStagesTurn) {
-  for (int64_t unroll : {2, 16}) {  // with a loop around the products of a step, and without one
+  for (int64_t unroll : {2, 16}) {  // 16 unrolls the loop over a step's products completely
     const std::vector<int> twice = barriers_of(product_in(1, unroll)), once = barriers_of(product_in(2, unroll));
     EXPECT_EQ(twice[0], 0);
     EXPECT_EQ(twice[1], 2);
@@ -66,7 +67,7 @@ TEST(Barriers, AreMissedWhereSlotsMeet) {
     erase_barriers(kernel.body);
     EXPECT_TRUE(absl::IsInternal(check_barriers(kernel)));
   }
-  // With both slots of the ring at one place, the next step overwrites operands that some threads still read.
+  // If both slots of the ring are at one address, the next step overwrites operands that some threads still read.
   Kernel kernel = product_in(2, 8);
   for (Var& var : kernel.vars)
     if (var.name == "next_slot") var.of[0].base = 2;

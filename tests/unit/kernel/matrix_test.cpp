@@ -1,4 +1,5 @@
-// Matrix instructions: the table compared with the vendors' manuals, layouts of fragments, and the verifier's checks.
+// Matrix instructions: their table agrees with the vendors' manuals, fragments have the right layouts, and the verifier
+// rejects wrong uses.
 #include "compiler/target/matrix.h"
 
 #include <gmock/gmock.h>
@@ -19,8 +20,8 @@ namespace {
 using ::testing::HasSubstr;
 using Place = std::pair<int64_t, int64_t>;
 
-// Returns the coordinates of an element of a lane's register, from the definition of layouts; `within`: its place
-// there.
+// Returns the coordinates of the element at place `within` of a lane's register, computed from the definition of
+// layouts.
 Place place_of(const Layout& layout, int64_t lane, int64_t reg, int64_t within = 0, int64_t wave = 0) {
   uint64_t vector = 0;
   for (const Layout::Base& base : layout.bases) {
@@ -34,11 +35,11 @@ Place place_of(const Layout& layout, int64_t lane, int64_t reg, int64_t within =
 
 struct Held {
   int64_t lane, reg;
-  Place first;  // row and column of the first of two neighbours, in elements
+  Place first;  // row and column of the first of two neighbouring elements
 };
 
-// PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type", written out for lanes 0, 5, 18 and 31. A place
-// of the right factor is (column, k).
+// The table in PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type", for lanes 0, 5, 18 and 31.
+// Coordinates of the right factor are (column, k).
 TEST(Matrices, Of16By8By16HoldWhatThePtxManualSays) {
   const std::vector<Held> left = {{0, 0, {0, 0}},  {0, 1, {8, 0}},   {0, 2, {0, 8}},   {0, 3, {8, 8}},
                                   {5, 0, {1, 2}},  {5, 1, {9, 2}},   {5, 2, {1, 10}},  {5, 3, {9, 10}},
@@ -60,8 +61,8 @@ TEST(Matrices, Of16By8By16HoldWhatThePtxManualSays) {
   }
 }
 
-// Intel's Software Developer's Manual, "TDPBF16PS": a row of a register is a row m of the left factor or of the sums,
-// or a row k of the right factor, which has a word for every column.
+// Intel's Software Developer's Manual, "TDPBF16PS": a register's row is a row m of the left factor or the accumulator,
+// or a row k of the right factor with one word for every column.
 TEST(Matrices, OfTileRegistersHaveRowsOfWords) {
   for (const MatrixOp op : {MatrixOp::kM16n16k32Bf16, MatrixOp::kM16n16k64U8I8, MatrixOp::kM16n16k64I8U8}) {
     const Fragments& fragments = fragments_of(op);
@@ -75,7 +76,7 @@ TEST(Matrices, OfTileRegistersHaveRowsOfWords) {
     EXPECT_EQ(tiles->b.shape, (std::vector<int64_t>{32, 12}));
     EXPECT_EQ(place_of(tiles->a, 0, 16, 3), (Place{16, 3}));
     EXPECT_EQ(place_of(tiles->b, 0, 16, 3), (Place{19, 0}));
-    EXPECT_FALSE(tiles_of(op, cut_to(sums, {16, 32}), 12).has_value());  // one register would have no rows
+    EXPECT_FALSE(tiles_of(op, cut_to(sums, {16, 32}), 12).has_value());  // one of the registers would have no rows
     EXPECT_FALSE(tiles_of(op, sums, 17).has_value());
     EXPECT_FALSE(tiles_of(op, sums, 0).has_value());
   }
@@ -132,7 +133,7 @@ TEST(Matrices, OfAmdHoldWhatTheManualsSay) {
     }
 }
 
-// Expects that every element of a matrix is in a register of a lane, and no other element is.
+// Expects that the registers of all lanes hold every element of a matrix, and nothing outside it.
 void expect_whole(const Layout& layout, int64_t rows, int64_t columns, int64_t waves = 1) {
   std::set<Place> met;
   for (int64_t wave = 0; wave < waves; ++wave)
@@ -175,7 +176,8 @@ TEST(Matrices, RepeatOverRegistersAndWaves) {
   const MatrixOp op = MatrixOp::kM16n8k16Bf16;
   const Layout sums = repeated(fragments_of(op).c, {Repeats{2, {1}}, Repeats{1, {0}}});
   expect_whole(sums, 128, 32, 4);
-  // Wave 1 has the right half and wave 2 the lower one; the low bits of a register's number count within a fragment.
+  // Wave 1 computes the right half and wave 2 the lower half. The low bits of a register's number count within a
+  // fragment.
   EXPECT_EQ(place_of(sums, 0, 0, 0, 1), (Place{0, 16}));
   EXPECT_EQ(place_of(sums, 0, 0, 0, 2), (Place{64, 0}));
   EXPECT_EQ(place_of(sums, 0, 1), (Place{8, 0}));
@@ -184,7 +186,7 @@ TEST(Matrices, RepeatOverRegistersAndWaves) {
   ASSERT_TRUE(tiles.has_value());
   EXPECT_EQ(tiles->a.shape, (std::vector<int64_t>{128, 16}));
   EXPECT_EQ(tiles->b.shape, (std::vector<int64_t>{32, 16}));
-  // Both waves of a row of tiles have its left factor: the bit of the other waves is replicated.
+  // Two waves that compute the same rows hold the same left factor, so the bit that tells them apart is replicated.
   EXPECT_EQ(place_of(tiles->a, 3, 0, 0, 0), place_of(tiles->a, 3, 0, 0, 1));
   EXPECT_EQ(place_of(tiles->a, 3, 0, 0, 2).first, 64);
   EXPECT_EQ(place_of(tiles->b, 3, 0, 0, 1).first, 16);
@@ -193,14 +195,14 @@ TEST(Matrices, RepeatOverRegistersAndWaves) {
   EXPECT_FALSE(tiles_of(op, other, 16).has_value());
   EXPECT_FALSE(tiles_of(op, fragments_of(op).a, 16).has_value());
   EXPECT_FALSE(tiles_of(op, sums, 4).has_value());
-  // The layout of a bias, which varies along the columns only.
+  // A bias that varies along columns only has the accumulator's layout without its rows.
   const Layout bias = projected(sums, {false, true});
   EXPECT_EQ(bias.shape, (std::vector<int64_t>{1, 32}));
   EXPECT_EQ(bias.lanes(), 2);
   EXPECT_EQ(place_of(bias, 7, 1, 1, 1), (Place{0, 16 + 8 + 7}));
 }
 
-// One wave, one fragment: sums[16,8] += a[16,16] x b[16,8], from global memory to an output.
+// A kernel of one wave and one fragment: sums[16,8] += a[16,16] x b[16,8], from global memory to an output.
 Kernel one_product() {
   Kernel kernel;
   kernel.name = "product";
@@ -219,8 +221,8 @@ Kernel one_product() {
   return kernel;
 }
 
-// one_product() with the right factor copied to shared memory, in rows of k of 16 elements, and its words loaded across
-// these rows.
+// Like one_product(), but the right factor is copied to shared memory in rows of 16 elements along k, and its words are
+// loaded across these rows.
 Kernel product_across() {
   Kernel kernel = one_product();
   kernel.buffers[1].shape = {16, 8};
@@ -265,7 +267,7 @@ TEST(Matrices, HaveWordsAcrossWholeRowsOfABlock) {
   };
   const char *const kRows = "not of whole rows of 16 bytes", *const kBlock = "lanes do not hold a block";
   refused([](Kernel&, Instr& i) { i.gap = 12; }, kRows);
-  refused([](Kernel&, Instr& i) { i.gap = 24; }, kRows);  // differs from the distance between the slice's words
+  refused([](Kernel&, Instr& i) { i.gap = 24; }, kRows);  // `gap` must equal the distance between the slice's words
   refused([](Kernel&, Instr& i) { i.slice.offset.base = 4; }, kRows);
   refused([](Kernel&, Instr& i) { i.slice.strides = {2, 32}; }, kRows);
   refused([](Kernel& k, Instr& i) { std::swap(k.tiles[i.result].layout.bases[0], k.tiles[i.result].layout.bases[1]); },

@@ -1,4 +1,4 @@
-// The pipelining pass on small hand-made loops: results stay the same, and every wait and slot is needed.
+// The pipelining pass on small hand-made loops keeps their results, and inserts no wait or slot that is not needed.
 #include "compiler/kernel/pipeline/pipeline.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ const Instr* loop_of(const std::vector<Instr>& body, VarId var) {
   return nullptr;
 }
 
-// Returns all variants of loops for these tests, with `steps` steps each.
+// Returns loops of all variants that these tests use, with `steps` steps each.
 std::vector<PlainLoop> loops(int64_t steps) {
   std::vector<PlainLoop> out;
   for (const bool copied : {true, false})
@@ -76,7 +76,7 @@ TEST(PipelinedLoops, MeanWhatTheyMeant) {
     }
 }
 
-// Returns variants of loops that use a slot by several reads.
+// Returns variants of loops in which several reads use one slot.
 std::vector<PlainLoop> loops_of_groups(int64_t steps) {
   std::vector<PlainLoop> out;
   for (PlainLoop plain : loops(steps))
@@ -150,7 +150,7 @@ TEST(PipelinedLoops, HaveOneBarrierAStepAndNoneForWhatThreadsCopyThemselves) {
   }
 }
 
-// Expects that kernels with one thing wrong (a wait, barrier, commit or slot) have a hazard or other results.
+// Damages one wait, barrier, commit or slot at a time, and expects a hazard or wrong results each time.
 void expect_all_needed(std::vector<PlainLoop> plains, int64_t registers, int least) {
   int broken = 0;
   for (PlainLoop& plain : plains) {
@@ -190,7 +190,7 @@ TEST(PipelinedReads, NeedEveryWaitAndSlot) {
 }
 
 TEST(PipelinedLoops, AreRefusedWhereLoadsCannotRunAhead) {
-  // The body of the loop: load, store, load, map.
+  // The loop's body is: load, store, load, map.
   const auto refusal = [](bool copied, const std::function<void(Kernel&, std::vector<Instr>&)>& change) {
     PlainLoop plain;
     plain.copied = copied;

@@ -1,4 +1,4 @@
-// Hand-made loops, as lowering writes them before pipelining, for tests of the pipelining pass.
+// Hand-made loops, in the form that lowering writes before pipelining, for tests of the pipelining pass.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,17 +12,17 @@
 
 namespace wl::testing {
 
-// A kernel in which a block computes y[i] = the sum over steps of the element 31 - i (or i) of shared memory, to which
-// each step stores 32 elements of x, one loaded by each thread.
+// A kernel in which each step of a block copies 32 elements of x to shared memory, one per thread, and adds element 31
+// - i (or, with `own`, i) to y[i].
 struct PlainLoop {
   int64_t steps = 4;
   bool known = true;   // whether all blocks run `steps` steps; else a block runs (block + steps) % (steps + 1)
-  bool copied = true;  // elements are stored as they were loaded; else doubled
-  bool own = false;    // a thread reads what it stored itself
-  bool tail = false;   // one more step follows the loop
-  int64_t outer = 0;   // trip count of a loop around the loop; 0: none
-  int64_t inner = 1;   // trip count of the loop that uses a step's data, reading another element each time
-  int groups = 1;      // elements that each such iteration reads and adds, one after the other
+  bool copied = true;  // elements are stored unchanged; else doubled
+  bool own = false;    // each thread reads the element that it stored itself
+  bool tail = false;   // another step follows the loop
+  int64_t outer = 0;   // trip count of a loop around the loop over steps; 0: none
+  int64_t inner = 1;   // trip count of the loop in which a step reads shared memory, at another element each time
+  int groups = 1;      // elements that an iteration of this inner loop reads and adds, one after another
   std::string target = "sim:cuda";
 
   static constexpr int64_t kGrid = 3, kTeam = 32;
@@ -30,7 +30,7 @@ struct PlainLoop {
 
   int64_t rows() const { return kGrid * std::max<int64_t>(1, outer) * (steps + (tail ? 1 : 0)); }
   Kernel kernel();
-  VarId loop = -1;  // the variable of the loop over steps; set by kernel()
+  VarId loop = -1;  // variable of the loop over steps, set by kernel()
 
  private:
   std::vector<Instr> step(const Affine& row);
@@ -44,7 +44,7 @@ inline TileId PlainLoop::tile() {
   return static_cast<TileId>(kernel_.tiles.size()) - 1;
 }
 
-// Returns a step: fills shared memory with a row of x, and uses it.
+// Returns the instructions of a step, which fill shared memory with a row of x and use it.
 inline std::vector<Instr> PlainLoop::step(const Affine& row) {
   std::vector<Instr> out;
   TileId value = tile();
@@ -63,7 +63,7 @@ inline std::vector<Instr> PlainLoop::step(const Affine& row) {
   }
   const TileId read = tile();
   for (int g = 0; g < groups; ++g) {
-    // With several iterations or groups, all threads read the same element.
+    // With several inner iterations or groups, all threads read the same element of shared memory.
     const bool several = inner > 1 || groups > 1;
     const Affine at = several ? sum(fixed(g), turn, groups) : fixed(own ? 0 : kTeam - 1);
     uses.push_back(load_instr(read, {kShared, at, {several ? 0 : own ? 1 : -1}}));
@@ -134,7 +134,7 @@ inline Kernel PlainLoop::kernel() {
   return kernel_;
 }
 
-// Interprets the kernel of such a loop and returns y.
+// Interprets the kernel of a PlainLoop and returns y.
 inline std::vector<double> values_of(const Kernel& kernel) {
   std::vector<std::vector<double>> buffers;
   for (const KernelBuffer& buffer : kernel.buffers) {

@@ -1,4 +1,4 @@
-// Random layouts that hold every element: position bits in any order, XORs of them, and replicated bits.
+// Random layouts that hold every element of a tile: position bits in any order, XORs of them, and replicated bits.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct LayoutSpace {
   std::vector<int64_t> shape;
   int lane_bits = 0, unit_bits = 0;
   int vector_bits = 0;      // log2 of the elements per vector, in layouts with vectors
-  bool axes_apart = false;  // no position bit moves along two axes
+  bool axes_apart = false;  // every position bit moves along one axis only
 };
 
 inline int below(std::mt19937_64& random, int n) {
@@ -36,8 +36,9 @@ inline std::vector<uint64_t> random_basis(std::mt19937_64& random, int count) {
   return out;
 }
 
-// Returns a random layout of the space. Each axis has bases for a random number of its low bits, and repeats beyond
-// them. Lanes and waves get a random number of these bits and are replicated otherwise; registers get the rest.
+// Returns a random layout of the space. On each axis, a random number of the low coordinate bits have bases, and the
+// rest of the axis is repeated. Lanes and waves get a random number of these bits and are replicated otherwise;
+// registers get the remaining bits.
 inline Layout random_layout(std::mt19937_64& random, const LayoutSpace& space) {
   Layout out;
   out.shape = space.shape;
@@ -50,7 +51,7 @@ inline Layout random_layout(std::mt19937_64& random, const LayoutSpace& space) {
   }
   const int axis = below(random, out.rank());
   const int vector = below(random, 3) == 0 || out.bits[axis] < space.vector_bits ? 0 : space.vector_bits;
-  std::vector<uint64_t> places, vectors;  // coordinate bits without those of a vector; bases still to be assigned
+  std::vector<uint64_t> places, vectors;  // coordinate bits outside of vectors; bases that are not yet assigned
   const auto mix = [&] {
     for (uint64_t chosen : random_basis(random, static_cast<int>(places.size()))) {
       vectors.push_back(0);

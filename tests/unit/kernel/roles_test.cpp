@@ -1,5 +1,5 @@
-// Loops whose copies are made by threads that only copy (copiers): results stay the same, every phase is needed, and
-// verify() reports wrong phases.
+// Loops whose copies are made by threads that do nothing else (copiers) keep their results, need all their phases, and
+// are rejected by verify() if a phase is wrong.
 #include "compiler/kernel/roles.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,8 @@ Kernel plain_with_copiers(PlainLoop& plain) {
   return kernel;
 }
 
-// In an outer loop, the numbers of phases go on from one iteration to the next, or, without go_on, begin again.
+// Adds copiers to the loop. In an outer loop, the numbers of phases continue from one iteration to the next; without
+// `go_on` they begin again.
 absl::StatusOr<Kernel> alongside(PlainLoop& plain, int64_t stages, bool go_on = true) {
   Kernel kernel = plain_with_copiers(plain);
   Pipeline how{plain.loop, {{PlainLoop::kShared, plain.copied}}, stages};
@@ -65,7 +66,7 @@ TEST(Copiers, MeanWhatWasMeant) {
         }
 }
 
-// Every instruction that uses a phase is needed, with the right element and parity.
+// No instruction that uses a phase can be left out, or use another element or parity.
 TEST(Copiers, NeedTheirPhases) {
   PlainLoop plain = plain_of(9, 2);
   const Kernel kernel = alongside(plain, 3).value();

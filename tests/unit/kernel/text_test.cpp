@@ -1,4 +1,4 @@
-// The text form of kernels: parse_kernel(print(k)) == k, and the errors for texts that are not kernels.
+// The text form of kernels: parse_kernel(print(k)) == k, and texts that are no kernels are refused with an error.
 #include "compiler/ir/text.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ void expect_round_trip(const Kernel& kernel) {
   const auto again = parse_kernel(text);
   ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
   ASSERT_EQ(print(*again), text);
-  // A kernel with a NaN constant is not equal to itself.
+  // NaN != NaN, so a kernel with a NaN constant is not equal to itself.
   ASSERT_TRUE(text.find("nan") != std::string::npos || *again == kernel) << text;
 }
 
@@ -78,7 +78,8 @@ TEST(KernelText, ReadsBackKernelsOfRandomGraphs) {
   EXPECT_GT(kernels, 100);
 }
 
-// Expressions that no lowering makes: with shared parts, in any order, of unusual types, nested beyond a text's limit.
+// Expressions that lowering never makes are read back too: with shared subexpressions, in any order, of unusual types,
+// and nested too deeply for a text.
 TEST(KernelText, ReadsBackAnyExpression) {
   std::mt19937_64 random(5);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); };
@@ -121,7 +122,7 @@ TEST(KernelText, ReadsBackAnyExpression) {
   }
 }
 
-// Covers layouts with XORs, converts with and without memory, and swizzled buffers.
+// Kernels with layouts with XORs, with layout conversions with and without memory, and with swizzled buffers.
 TEST(KernelText, ReadsBackMovesAmongThreads) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 200; ++round) {
@@ -137,7 +138,7 @@ TEST(KernelText, ReadsBackMovesAmongThreads) {
                       {"moving", DType::f32, {16, 32}, Level::kShared, false, false, 0, {3, 2, 3 + round % 2}}};
     for (TileId tile = 0; tile < 3; ++tile)
       kernel.tiles.push_back({DType::f32, testing::random_layout(random, space), {}});
-    for (TileId tile = 1; tile < 3; ++tile)  // vectors along the other axis do not fit the swizzle
+    for (TileId tile = 1; tile < 3; ++tile)  // the swizzle admits no vectors along axis 0
       if (kernel.tiles[tile].layout.vector_axis() == 0) kernel.tiles[tile].layout = kernel.tiles[0].layout;
     if (kernel.tiles[0].layout.vector_axis() == 0) continue;
     const Slice x{0, {}, {32, 1}}, y{1, {}, {32, 1}}, moving{2, {}, {32, 1}};
@@ -160,7 +161,7 @@ TEST(KernelText, ReadsTheSeedsOfTheFuzzer) {
   }
 }
 
-// On a GPU, the text marks an exp whose result is rounded afterwards; no other op may have the mark.
+// On a GPU, the text marks an exp whose result is rounded afterwards. Any other op with this mark is refused.
 TEST(KernelText, ReadsRoundedExps) {
   const Graph group = parse(
                           "graph {\n  %0 = input \"x\" : bf16[4,64] normal(0,1)\n  %1 = cast %0 : f32[4,64]\n"
@@ -215,7 +216,7 @@ TEST(KernelText, SaysWhereAndWhat) {
   EXPECT_THAT(parse_kernel(wrong).status().ToString(), HasSubstr("expected an integer from 0 to 2, found '9["));
 }
 
-// A damaged text is read or refused, without a crash.
+// A damaged text is either read or refused; it never causes a crash.
 TEST(KernelText, SurvivesDamage) {
   std::mt19937_64 random(11);
   int read = 0, refused = 0;

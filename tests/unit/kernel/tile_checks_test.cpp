@@ -1,4 +1,4 @@
-// Which layouts may be combined: what verify() demands of arguments, folds, crosses and views.
+// Which layouts may be combined: what verify() demands of the layouts of arguments, folds, crosses and views.
 #include "compiler/kernel/tile_checks.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ TEST(TileChecks, ArgumentsAreInTheThreadsOfTheResult) {
   EXPECT_THAT(read_problem(layout("[1,64] dim1=v0 v1 l1 l0 l2 l3"), result), HasSubstr("threads do not hold"));
   EXPECT_THAT(read_problem(layout("[4,1] dim0=r0 r1"), result), HasSubstr("threads do not hold"));
   EXPECT_THAT(read_problem(layout("[1,64] dim1=l0 l1 l2 l3 4r"), result), HasSubstr("threads do not hold"));
-  // Registers repeat in another order, or one register bit moves along both axes.
+  // Refused operands: registers are repeated in another order, or one register bit moves along both axes.
   const Layout order = layout("[8] dim0=r0 l0 r1");
   EXPECT_THAT(read_problem(layout("[8] dim0=r1 l0 r0"), order), HasSubstr("not in the order"));
   const Layout both = layout("[2,2] bits [1,1] outer 1r 1r bases l0=2 r0=3");
@@ -58,7 +58,7 @@ TEST(TileChecks, CrossesAreOfTheLanesOfTheirAxes) {
   EXPECT_THAT(cross_problem(layout("[1,8] dim1=l0 l1 2r"), layout("[1,1]"), {1}), HasSubstr("one register"));
 }
 
-// Views of a layout for 64 threads to the same layout with its axes split.
+// Views of a layout for 64 threads as the same layout with one of its axes split.
 TEST(TileChecks, ViewsKeepWhatRegistersHold) {
   const auto problem = [](const Layout& from, const Layout& to) {
     Kernel kernel;
@@ -71,7 +71,7 @@ TEST(TileChecks, ViewsKeepWhatRegistersHold) {
   const Layout dealt = dealt_layout({48, 32}, {{2, 'r', {2, 3, 4}}, {4, 'v', {0, 1}}}, 64, 32);
   for (const int64_t width : {1, 2, 4, 8, 16, 32}) {
     EXPECT_EQ(problem(sums, split_axis(sums, 0, width)), "") << width;
-    EXPECT_EQ(problem(sums, split_axis(sums, 1, std::max<int64_t>(2, width))), "") << width;  // a vector has 2 elements
+    EXPECT_EQ(problem(sums, split_axis(sums, 1, std::max<int64_t>(2, width))), "") << width;  // vectors have 2 elements
     EXPECT_EQ(problem(dealt, split_axis(dealt, 0, std::min<int64_t>(16, width))), "") << width;
     EXPECT_TRUE(split_axis(sums, 0, width).check().ok());
   }

@@ -1,5 +1,4 @@
-// The prelude of kernels that call oneDNN, with the library itself: several threads may run one kernel at the same
-// time.
+// Kernels that call oneDNN, with the real library: several threads may run one kernel at the same time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +16,7 @@ wl_onednn::Tensor tensor(int argument, int name, long rows, long columns, int fr
   return {argument, name, 2, 0, free, {rows, columns}, {columns, 1}};
 }
 
-// A product of tensors in their own formats (free = 0), or in formats that the library chooses (free = 1).
+// Returns a product whose tensors have their own formats (free = 0), or formats that the library chooses (free = 1).
 wl_onednn::Primitive product(int free) {
   return {
       0,

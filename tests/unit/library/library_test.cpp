@@ -43,7 +43,7 @@ Told told_after(const std::string& more) {
   return told(after_product(more));
 }
 
-// 0.5 * x * (1 + inner(%8)), where the lines `argument` compute %8.
+// The lines of 0.5 * x * (1 + inner(%8)), after the lines `argument`, which compute %8.
 std::string gelu(const std::string& x, const std::string& argument, const std::string& inner) {
   return cat(argument, "%9 = ", inner, " %8 : f32[12,24]\n%10 = constant 1 : f32[12,24]\n",
              "%11 = add %9 %10 : f32[12,24]\n%12 = mul ", x, " %11 : f32[12,24]\n%13 = constant 0.5 : f32[12,24]\n",
@@ -163,11 +163,11 @@ TEST(Library, EveryPlanIsADistinctSource) {
     ++points;
     return true;
   });
-  EXPECT_EQ(points, 6);  // split by rows, by columns or not at all, each in the tensors' formats and in the library's
+  EXPECT_EQ(points, 6);  // split by rows, by columns or not, times two formats: the tensors' own and the library's
   EXPECT_EQ(std::ssize(texts), points);
 }
 
-// The parts of the threads make up the whole result; weights in panels are split between panels.
+// The parts that the threads compute make up the whole result. Weights in panels are split between panels only.
 TEST(Library, PanelsAreAFormatOfTheLibrary) {
   const Told is = told(
       "%0 = input \"a\" : f32[12,32]\n%1 = input \"b\" : f32[3,32,64]\n%2 = contract %0 %1 \"mk,pkq->mpq\" : "

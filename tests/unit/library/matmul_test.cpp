@@ -1,5 +1,5 @@
-// Which groups the GPU libraries compute, and by which calls. tests/fake_gpu/libraries_gpu_test.py compares the results
-// of the calls with the oracle.
+// Which groups the GPU libraries compute, and with which calls. tests/fake_gpu/libraries_gpu_test.py compares the
+// results of the calls with the oracle.
 #include "compiler/base/matmul.h"
 
 #include <gmock/gmock.h>
@@ -57,7 +57,7 @@ TEST(Matmul, FactorsAreTransposedAndBatched) {
   ASSERT_TRUE(call);
   EXPECT_TRUE(call->a_transposed && call->b_transposed);
   EXPECT_EQ(call->batch, 3);
-  EXPECT_EQ(call->a.step, 0);  // all products of the batch have the same left factor
+  EXPECT_EQ(call->a.step, 0);  // stride 0: all products of the batch have the same left factor
   EXPECT_EQ(call->b, (MatmulMatrix{0, 0, 12, 20, 12, 240}));
   EXPECT_EQ(call->d.step, 288);
 }
@@ -87,20 +87,20 @@ TEST(Matmul, WhatALibraryCannotDoIsNone) {
   const std::string full = "f32[12,24]";
   const std::string others[] = {
       after("f32", "%3 = tanh %2 : f32[12,24]\noutput \"y\" %3\n"),
-      // A factor after an addition, a function before one, and two added matrices.
+      // Not an epilogue: a factor after an addition, a function before an addition, and two added matrices.
       after("f32", cat("%3 = input \"r\" : ", full, "\n%4 = add %2 %3 : ", full, "\n%5 = constant 2 : ", full,
                        "\n%6 = mul %4 %5 : ", full, "\noutput \"y\" %6\n")),
       after("f32", cat("%3 = constant 0 : ", full, "\n%4 = max %2 %3 : ", full, "\n%5 = input \"r\" : ", full,
                        "\n%6 = add %4 %5 : ", full, "\noutput \"y\" %6\n")),
       after("f32", cat("%3 = input \"p\" : ", full, "\n%4 = input \"q\" : ", full, "\n%5 = add %2 %3 : ", full,
                        "\n%6 = add %5 %4 : ", full, "\noutput \"y\" %6\n")),
-      // A bias for each row of the result.
+      // Not an epilogue: a bias for each row of the result.
       after("f32", cat("%3 = input \"bias\" : f32[12]\n%4 = broadcast %3 dims=[0] : ", full,
                        "\n%5 = add %2 %4 : ", full, "\noutput \"y\" %5\n")),
       after("f32", cat("%3 = cast %2 : i32[12,24]\n%4 = cast %3 : ", full, "\noutput \"y\" %4\n")),
       "%0 = input \"a\" : i8[12,20]\n%1 = input \"b\" : i8[20,24]\n%2 = contract %0 %1 \"mk,kn->mn\" : i32[12,24]\n"
       "output \"y\" %2\n",
-      // Two batch loops whose order differs between the factors.
+      // Not one call: two batch axes that are in another order in each factor.
       "%0 = input \"a\" : f32[2,3,12,20]\n%1 = input \"b\" : f32[3,2,20,24]\n"
       "%2 = contract %0 %1 \"abmk,bakn->abmn\" : f32[2,3,12,24]\noutput \"y\" %2\n",
   };

@@ -40,24 +40,25 @@ TEST(Banks, ColumnsOfASquareConflictUnlessPaddedOrSwizzled) {
 TEST(Banks, VectorsTakeACycleForEveryWordOfALane) {
   // Each lane accesses 16 bytes, so eight lanes share a cycle.
   EXPECT_EQ(of_a_warp("[128] dim0=v0 v1 l0 l1 l2 l3 l4", {1}).cycles, 4);
-  // Each lane reads a vector of its own row of 32 words: all start in one bank, unless vectors are swizzled.
+  // Each lane reads a vector from its own row of 32 words. Without a swizzle, all vectors start in the same bank.
   const char* const rows = "[32,4] dim0=l0 l1 l2 l3 l4; dim1=v0 v1";
   EXPECT_EQ(of_a_warp(rows, {32, 1}).cycles, 32);
   EXPECT_EQ(of_a_warp(rows, {32, 1}, {3, 2, 3}).cycles, 4);
 }
 
 TEST(Banks, LanesThatShareAWordTakeItTogether) {
-  EXPECT_EQ(of_a_warp("[4] dim0=l0 l1", {1}).cycles, 1);  // replicated: all lanes load
+  EXPECT_EQ(of_a_warp("[4] dim0=l0 l1", {1}).cycles, 1);  // replicated: lanes with equal elements load one word
   EXPECT_EQ(of_a_warp("[1]", {32}).cycles, 1);
   EXPECT_EQ(of_a_warp("[32] dim0=l0 l1 l2 l3 l4", {64}, {}, false, 2).cycles, 32);
-  EXPECT_EQ(of_a_warp("[32] dim0=l0 l1 l2 l3 l4", {1}, {}, false, 2).cycles, 1);  // two elements share a word
-  // With 64 banks instead of 32, a wave of 64 lanes takes one cycle.
+  EXPECT_EQ(of_a_warp("[32] dim0=l0 l1 l2 l3 l4", {1}, {}, false, 2).cycles, 1);  // two elements lie in one word
+  // With 64 banks, a wave of 64 lanes takes one cycle; with 32 banks, two.
   const Layout wide = parse_layout("[64] dim0=l0 l1 l2 l3 l4 l5").value();
   EXPECT_EQ(bank_use(wide, {1}, 0, {}, 4, gpu_of("hip:gfx950"), 64, false).cycles, 1);
   EXPECT_EQ(bank_use(wide, {1}, 0, {}, 4, gpu_of("hip:gfx942"), 64, false).cycles, 2);
 }
 
-// Counts cycles by definition, element by element: the words that the lanes of a phase reach, by bank.
+// Counts cycles by the definition of bank conflicts: element by element, the distinct words of each bank that the lanes
+// of a phase access.
 int64_t cycles_by_hand(const Layout& layout, const std::vector<int64_t>& strides, int64_t offset, Swizzle swizzle,
                        int bytes, int banks, int lane_bits, int unit_bits, bool stores) {
   int64_t width = 1;  // elements that a lane accesses at a time
@@ -70,7 +71,7 @@ int64_t cycles_by_hand(const Layout& layout, const std::vector<int64_t>& strides
   }
   const bool splat = axis >= 0 && strides[axis] == 0;
   const int64_t phase = std::min<int64_t>(1 << lane_bits, banks * 4 / std::max<int64_t>(4, width * bytes));
-  // (register, piece, phase) -> bank -> words
+  // (register, piece, phase) -> bank -> accessed words
   std::map<std::vector<int64_t>, std::map<int64_t, std::set<int64_t>>> reached;
   for (int64_t i = 0; i < layout.repeats(0); ++i)
     for (int64_t j = 0; j < layout.repeats(1); ++j)

@@ -1,4 +1,4 @@
-// Small contractions and convolutions, and kernels of schedules drawn from their spaces.
+// Small contractions and convolutions, and kernels for schedules that are drawn from their spaces.
 #pragma once
 
 #include <random>
@@ -11,7 +11,7 @@
 
 namespace wl::testing {
 
-// Extents that tiles divide, so the boxes of the reuse analysis are exact.
+// All extents are multiples of the tiles' extents, so the boxes of the reuse analysis are exact.
 inline constexpr const char* kEven = R"(graph {
   %0 = input "a" : f32[48,64] normal(0,1)
   %1 = input "b" : f32[64,192] normal(0,1)
@@ -24,7 +24,7 @@ inline constexpr const char* kTransposed = R"(graph {
   %2 = contract %0 %1 "bmk,bnk->bmn" : f32[2,24,192]
   output "y" %2
 })";
-// Extents that no tile divides.
+// No extent is a multiple of a tile's extent.
 inline constexpr const char* kOdd = R"(graph {
   %0 = input "a" : f32[37,70] normal(0,1)
   %1 = input "b" : f32[70,101] normal(0,1)
@@ -46,7 +46,7 @@ struct Scheduled {
   std::string plan;
   Kernel kernel;
 };
-// Returns `count` kernels of uniformly drawn legal schedules, for one or two threads.
+// Returns kernels of `count` uniformly drawn legal schedules, for a machine with this number of threads.
 inline std::vector<Scheduled> scheduled(const char* text, int threads, int count, uint64_t seed) {
   const Graph graph = parse(text).value();
   Machine machine;

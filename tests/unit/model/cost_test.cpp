@@ -26,11 +26,12 @@ Cost map_of(int64_t elements) {
                     "]\n  output \"y\" %1\n}"));
 }
 
-// A kernel's busy time is all of its time if its blocks fill the machine, and less otherwise.
+// Cost::busy is a kernel's whole time without its launch if the kernel's blocks fill the machine, and less if they
+// leave units idle.
 TEST(Cost, BusyIsLessThanTheTimeOfWhatLeavesUnitsIdle) {
   const double launch = rates_of({.target = target_named("cuda:sm_90a").value()}).launch_us;
   for (const Cost& cost : {map_of(1 << 24), product(1 << 16)}) {
-    // The difference is the last wave of blocks, which is not full.
+    // `busy` and the time without the launch differ only by the last wave of blocks, which is not full.
     EXPECT_NEAR(cost.busy, cost.micros - launch, 0.05 * cost.micros);
     EXPECT_GT(cost.busy, 1);
   }
@@ -40,8 +41,8 @@ TEST(Cost, BusyIsLessThanTheTimeOfWhatLeavesUnitsIdle) {
   }
 }
 
-// Where arithmetic bounds the time, a product takes the time of one in f32 times the ratio in the target's row: f64 on
-// lanes, 16-bit floats by matrix instructions.
+// If arithmetic bounds the time, a product's time is that of the f32 product times the ratio in the target's row: for
+// f64 the ratio of lanes, for 16-bit floats that of matrix instructions.
 TEST(Cost, ProductsArePricedAsTheLoweringMakesThem) {
   const auto product_of = [](std::string_view dtype) {
     const std::string type = cat(dtype, "[4096,4096]");
@@ -55,7 +56,7 @@ TEST(Cost, ProductsArePricedAsTheLoweringMakesThem) {
   EXPECT_NEAR(f64.micros, f32.micros / target_named("cuda:sm_90a").value()->arithmetic.f64, 0.1 * f64.micros);
 }
 
-// Two packed products that each leave half of the machine idle save at least the second launch.
+// Two products that each leave half of the machine idle save at least one launch if they are packed.
 TEST(Cost, PackedKernelsShareTheMachine) {
   const auto products = [](int count) {
     std::string text = "graph {\n  %0 = input \"x\" : f32[512,512]\n", outputs;

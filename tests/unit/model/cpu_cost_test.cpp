@@ -26,7 +26,8 @@ TEST(CpuCost, CountsEveryStepOnce) {
       const CpuWork work = cpu_work(each.kernel, one_thread());
       double products = 0;
       for (const auto& [micro, steps] : work.micro) products += steps * micro.height;
-      // Counted for each panel of columns: the number of rows times the depth.
+      // Number of rows times depth. The counted products are a multiple of it, since every panel of columns has as
+      // many.
       const double rows = text == testing::kEven ? 48 * 64 : text == testing::kOdd ? 37 * 70 : 16 * 72;
       EXPECT_NEAR(products / rows, std::round(products / rows), 1e-6) << each.plan << "\n" << print(each.kernel);
       EXPECT_GE(products, rows);
@@ -47,7 +48,7 @@ TEST(CpuCost, TextReadsBack) {
   EXPECT_FALSE(parse_cpu_cost("warploom cpu-cost 1\nterm call -1").ok());
 }
 
-// Returns the kernel of a contraction with the schedule `choices`.
+// Returns the kernel of a contraction whose schedule is given by the text `choices`.
 Kernel kernel_of(const char* text, const std::string& choices) {
   const Graph graph = parse(text).value();
   Machine machine = one_thread();
@@ -61,7 +62,7 @@ Kernel kernel_of(const char* text, const std::string& choices) {
   return lower(graph, domain, space.schedule(point), machine).value();
 }
 
-// With nc = 768, 784 columns are twelve whole tiles of four vectors, and a thirteenth tile of one vector.
+// With nc = 768, 784 columns have twelve full tiles of four vectors, and a thirteenth tile of one vector.
 TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
   constexpr const char* kColumns = R"(graph {
   %0 = input "a" : f32[6,64] normal(0,1)
@@ -77,8 +78,8 @@ TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
   EXPECT_DOUBLE_EQ(work.micro[1].second, 12 * 64);
 }
 
-// Turned tiles of seven pixels by two vectors of filters have no empty lanes. Of the three rows of taps, the first and
-// the last row of the image need only two.
+// Transposed tiles of seven pixels by two vectors of filters have no empty lanes. For the image's first and last row,
+// one of the three rows of taps lies in the padding and is skipped.
 TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
   // An image of 15 rows is copied in blocks of 12 and 3 rows.
   for (const auto& [side, nc, tiles] : {std::tuple{7, 0, 1}, {15, 192, 2}})
@@ -100,7 +101,7 @@ TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
     }
 }
 
-// About half of the steps of a lower triangle are counted, also where it has too many tiles to visit each of them.
+// Only the steps of a lower triangle are counted, about half, even if there are too many tiles to visit each of them.
 TEST(CpuCost, AMaskedProductHasTheStepsThatCount) {
   for (const auto& [n, beyond] : {std::pair{256, 0.15}, {4096, 0.02}}) {
     const std::string type = cat("[", n, ",", n, "]"), left = cat("graph {\n  %0 = input \"a\" : f32", type);
@@ -128,7 +129,8 @@ TEST(CpuCost, AMaskedProductHasTheStepsThatCount) {
   }
 }
 
-// The kernel reads two vectors of each row. Rows that are four lines apart are one run, rows eight lines apart are not.
+// The kernel reads two vectors of each row. Rows that are four cache lines apart are followed by prefetchers and count
+// as one stream; rows that are eight lines apart do not.
 TEST(CpuCost, RowsThatPrefetchersFollowAreOneRun) {
   for (const int columns : {64, 128}) {
     const std::string text =
@@ -150,8 +152,8 @@ TEST(CpuCost, RowsThatPrefetchersFollowAreOneRun) {
   }
 }
 
-// An operand that fits no cache. If a tile does not divide the columns, clang masks all its loads, gcc only those of
-// the second vector. Packed rows are always whole.
+// The operand fits no cache. If the tile's width does not divide the number of columns, clang masks all loads of the
+// last tile, gcc only those of its second vector. Packed rows are padded and need no masks.
 TEST(CpuCost, MaskedLoadsAreClangs) {
   constexpr const char* kLarge = R"(graph {
   %0 = input "a" : f32[8,4096] normal(0,1)
@@ -165,11 +167,11 @@ TEST(CpuCost, MaskedLoadsAreClangs) {
   EXPECT_NEAR(masked("mr=8 nv=3 kc=512 nc=768 pack_b=0 compiler=clang"), 4096 * 4112 / 16, 4096 * 16);
   EXPECT_EQ(masked("mr=8 nv=3 kc=512 nc=768 pack_b=0 compiler=gcc"), 0);
   EXPECT_EQ(masked("mr=8 nv=3 kc=512 nc=768 pack_b=1 compiler=clang"), 0);
-  // No load is masked, since the tile divides the columns.
+  // The tile's width divides the number of columns, so no load is masked.
   EXPECT_EQ(masked("mr=8 nv=1 kc=512 nc=768 pack_b=0 compiler=clang"), 0);
 }
 
-// Calibration finds the costs that made the samples; costs that no sample determines stay unchanged.
+// Calibration recovers the costs from which the samples were computed. Costs that no sample depends on stay unchanged.
 TEST(CpuCost, CalibrationFindsTheCostsOfAMachine) {
   const Machine machine = one_thread();
   CpuCost truth = default_cpu_cost(machine);
@@ -202,7 +204,8 @@ TEST(CpuCost, MicroKernelsCostWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(cpu_ns(work, cost) - before, 2500);
 }
 
-// The sums of three rows by two vectors take eight slots; more prefetches than fit into these make loads the limit.
+// Three rows by two vectors of accumulators take eight load slots. If there are more prefetches than these slots can
+// take, loads are the bottleneck.
 TEST(CpuCost, HintsTakeThePlacesOfLoads) {
   const Machine machine = one_thread();
   CpuWork work;
@@ -215,13 +218,13 @@ TEST(CpuCost, HintsTakeThePlacesOfLoads) {
   EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 8);
   EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);
   EXPECT_DOUBLE_EQ(ns(14, 2, 4, cost), 28);
-  // Step times are measured without prefetches.
+  // Measured times of a step are those without prefetches.
   cost.step_ns[{"gcc", 3, 2}] = 9 / cost.fma_per_ns;
   EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 9);
   EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);
 }
 
-// Four independent products hide the latency of each, so the rate in the target's row sets the pace.
+// Four independent products hide each other's latency, so the rate in the target's row limits the time.
 TEST(CpuCost, TileRegistersMultiplyAtTheRateOfTheRow) {
   const Graph graph = parse(R"(graph {
   %0 = input "a" : bf16[256,512,2]
@@ -261,7 +264,7 @@ TEST(CpuCost, TheSecondCacheShowsOnceMicroKernelsDoNotHideIt) {
   EXPECT_DOUBLE_EQ(cpu_ns(work, cost), alone + 500 * cost.ns[kFromL2]);
 }
 
-// The baseline (PolyDL) prefers small working sets, regardless of how often their data move.
+// The baseline model (PolyDL) prefers small working sets, and ignores how often data are moved.
 TEST(Polydl, RanksSmallWorkingSetsFirst) {
   const Machine machine = one_thread();
   for (const testing::Scheduled& each : testing::scheduled(testing::kEven, 1, 30, 9)) {
@@ -269,7 +272,7 @@ TEST(Polydl, RanksSmallWorkingSetsFirst) {
     const PolydlRank rank = polydl_rank(reuse, machine);
     EXPECT_GT(rank.cycles, 0);
     EXPECT_GT(rank.tie, 0);
-    // A byte in the third-level cache counts 60 cycles, and no working set is too large for that cache.
+    // Each byte in the third-level cache costs 60 cycles, and the model assumes that every working set fits there.
     double all = 0;
     for (size_t loop = 0; loop < reuse.loops().size(); ++loop) all += reuse.run_bytes(static_cast<int>(loop)) * 2;
     EXPECT_LE(rank.cycles, 60 * all);

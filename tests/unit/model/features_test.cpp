@@ -25,7 +25,8 @@ Machine machine_named(std::string_view target) {
   return machine;
 }
 
-// y = (x + x) * 3 over rows of 64, loaded twice: sixteen lanes, four vectors per row, eight rows per block.
+// A kernel for y = (x + x) * 3 over rows of 64 elements, in which x is loaded twice: 16 lanes, four vectors per row,
+// eight rows per block.
 constexpr const char* kTwice =
     R"(kernel "map" target="cpu:avx512" grid=4 threads=1 unroll=2 accumulators=1 compiler="clang" {
   p0 = in "x" : f32 [32,64]
@@ -55,7 +56,7 @@ TEST(Features, CountWhatAKernelDoes) {
   EXPECT_EQ(value(features, "clang"), 1);
   EXPECT_EQ(value(features, "loads"), 2);
   EXPECT_EQ(value(features, "strided"), 0);
-  // 32 rows of 4 vectors: two loads and a store, against a multiplication and an addition.
+  // 32 rows of 4 vectors: each vector has two loads and a store, a multiplication and an addition.
   EXPECT_NEAR(value(features, "moves"), std::log2((3 * 128.0 + 1) / (2 * 128.0 + 1)), 1e-5);
   EXPECT_NEAR(value(features, "turns"), std::log2((32.0 + 1) / (2 * 128.0 + 1)), 1e-5);
 }
@@ -71,7 +72,7 @@ TEST(Features, AreFiniteOnEveryKernel) {
     }
 }
 
-// A packed kernel's features count all its members, each for the blocks that run it.
+// A packed kernel's features are sums over all its members, each weighted by the number of blocks that run it.
 TEST(Features, CountAllMembersOfAPackedKernel) {
   const Graph graph = parse(R"(graph {
     %0 = input "x" : f32[4096,1024] normal(0,1)
@@ -90,12 +91,12 @@ TEST(Features, CountAllMembersOfAPackedKernel) {
     const Features features =
         features_of(lower(graph, domain, space.schedule(space.seeds[0]), machine).value(), machine);
     EXPECT_EQ(features.kind, cat(machine.target->family, "/packed"));
-    EXPECT_NEAR(value(features, "read"), -1, 0.1) << target;  // reads are half of the moved bytes
+    EXPECT_NEAR(value(features, "read"), -1, 0.1) << target;  // half of the moved bytes are read
     EXPECT_NEAR(value(features, "written"), -1, 0.1) << target;
   }
 }
 
-// A reduction on a GPU: occupancy and the size of teams are features, CPU caches are not.
+// For a reduction on a GPU, the occupancy and the size of teams are features, and the CPU caches are not.
 TEST(Features, OfAGpu) {
   const Graph graph = parse(R"(graph {
     %0 = input "x" : f32[4096,1024] normal(0,1)
@@ -115,7 +116,7 @@ TEST(Features, OfAGpu) {
     EXPECT_LE(value(features, "occupancy"), 1);
     EXPECT_EQ(value(features, "team"), std::log2(kernel.team));
     EXPECT_EQ(value(features, "into_l2"), value(features, "into_l3"));
-    // Every element is read once; where rows are copied ahead, rows beyond the last one may be counted too.
+    // Every element is read once. If rows are copied ahead, rows beyond the last one may be counted as well.
     EXPECT_NEAR(value(features, "read"), 0, space.schedule(seed)[kPersistent] > 1 ? 1 : 0.1);
   }
 }

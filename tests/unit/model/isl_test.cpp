@@ -27,8 +27,8 @@ double isl_count(const std::string& text) {
   return n;
 }
 
-// Returns the elements (granule 1) or lines that a reference touches while the loops inside `stop` run, as a set of
-// isl.
+// Returns, as text of a set for isl, the elements (granule 1) or cache lines that a reference touches while the loops
+// inside `stop` run.
 std::string isl_set_of(const Reuse& reuse, int r, int stop, int64_t granule) {
   const Reuse::Reference& reference = reuse.references()[r];
   const Kernel& kernel = reuse.kernel();
@@ -67,7 +67,7 @@ TEST(Isl, CountsTheSameElementsAndLines) {
       for (int r = 0; r < static_cast<int>(reuse.references().size()); ++r) {
         const Reuse::Reference& reference = reuse.references()[r];
         const auto& terms = reference.instr->slice.offset.terms;
-        // The set above describes only loops with a fixed trip count, whole tiles, and addresses without derived
+        // isl_set_of() describes only loops with a fixed trip count, whole tiles, and addresses without derived
         // variables.
         const bool plain =
             reference.instr->guards.empty() &&
@@ -83,7 +83,8 @@ TEST(Isl, CountsTheSameElementsAndLines) {
           const Touched touched = reuse.touched(r, loop);
           EXPECT_EQ(touched.elements, isl_count(isl_set_of(reuse, r, loop, 1))) << each.plan << " reference " << r;
           const double lines = isl_count(isl_set_of(reuse, r, loop, kLineBytes / 4));
-          // A run that starts in the middle of a line may touch one more line.
+          // The reuse analysis may count one more cache line for each contiguous piece, since a piece can start in the
+          // middle of a line.
           EXPECT_NEAR(touched.lines, lines, 0.5 * lines) << each.plan << " reference " << r;
           ++compared;
         }

@@ -11,9 +11,9 @@ namespace {
 TEST(Pipeline, HidesLoadsBehindWhatIsComputedMeanwhile) {
   EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 1), 320);  // nothing is loaded ahead
   EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 2, 1), 160);  // half of the latency is hidden
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 4, 1), 80);   // three steps ahead hide all of it
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 4), 80);   // so do three other loads
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 9, 9), 80);   // more do not help
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 4, 1), 80);   // three steps ahead hide the whole latency
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 4), 80);   // so do three other loops on the unit
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 9, 9), 80);   // more stages or loops do not help
 }
 
 struct Product {
@@ -53,12 +53,13 @@ TEST(Pipeline, FewBlocksWantMoreStagesAndManyDoNot) {
   EXPECT_GT(staged(few, 1, 0), 1.3 * staged(few, 2, 0));
   EXPECT_GT(staged(few, 2, 0), 1.1 * staged(few, 4, 1));
   EXPECT_LT(staged(many, 1, 0), 1.2 * staged(many, 4, 1));
-  // A kernel is never faster than its multiplications allow.
+  // A kernel's predicted time is never below the time of its multiplications.
   const double flops_per_ns = 2 * 64 * 108 * 1.7;
   EXPECT_GT(staged(many, 4, 1), 0.5 * 2 * 8192.0 * 8192 * 4096 / flops_per_ns);
 }
 
-// Reads carried over from step to step do not wait behind barriers; that helps where few warps hide the wait.
+// Reads for the next step that are issued early do not wait behind the barrier. This helps if few warps are there to
+// hide the wait.
 TEST(Pipeline, CarriedReadsSaveAWaitInEveryStep) {
   const Product product(128, 4096, 128, "cuda:sm_80");
   Schedule schedule = product.space.schedule(product.space.seeds[0]);

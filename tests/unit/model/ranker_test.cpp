@@ -10,7 +10,8 @@
 namespace wl {
 namespace {
 
-// A synthetic kind of kernel whose time depends on three features, scaled differently in every group.
+// Returns rows of a synthetic kind of kernel, whose time depends on three features and on a factor of its own for every
+// group.
 std::vector<RankRow> made_up(const std::string& kind, int groups, uint64_t seed, double analytic = 0) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<float> unit(0, 1);
@@ -57,7 +58,7 @@ TEST(Ranker, LeavesTheAnalyticModelAloneWhereItKnowsNothing) {
   const Ranker none;
   const std::vector<RankRow> rows = made_up("cpu/contract", 2, 5, 3.0);
   for (const RankRow& row : rows) EXPECT_EQ(none.log_ns(row.features), std::log(row.features.analytic_ns));
-  // A single group gives no training data, and the trees of another kind are not used.
+  // A single group gives no pairs to train on, and trees of another kind of kernel are not used.
   const auto ranker = train_ranker(made_up("cpu/rows", 1, 1));
   ASSERT_TRUE(ranker.ok()) << ranker.status();
   EXPECT_FALSE(ranker->knows("cpu/rows"));
@@ -66,7 +67,7 @@ TEST(Ranker, LeavesTheAnalyticModelAloneWhereItKnowsNothing) {
   for (const RankRow& row : rows) EXPECT_EQ(other->log_ns(row.features), std::log(row.features.analytic_ns));
 }
 
-// If it starts from a nearly correct model, it stays nearly correct with few rows.
+// Training that starts from a nearly correct analytic model keeps its accuracy even with few rows.
 TEST(Ranker, StartsFromTheAnalyticModel) {
   std::vector<RankRow> rows = made_up("cpu/contract", 2, 8, 2.0);
   const auto ranker = train_ranker(rows);
@@ -98,7 +99,7 @@ TEST(Ranker, RefusesOtherVersionsAndDamage) {
   EXPECT_EQ(code_of("").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of("warploom ranker 9" + text.substr(17)).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of(text.substr(0, text.size() / 2)).code(), absl::StatusCode::kInvalidArgument);
-  // A child that precedes its parent could make a cycle.
+  // A child node must follow its parent, because otherwise the tree could contain a cycle.
   const std::string head = text.substr(0, text.find("forest"));
   EXPECT_TRUE(parse_ranker(head + "forest k 2 1 1\ntree 3\nsplit 0 0.5 1 2\nleaf 1\nleaf 2\n").ok());
   for (const char* bad :

@@ -16,7 +16,8 @@ namespace {
 
 constexpr int64_t kSize = 4;  // every buffer is f32
 
-// Distinct elements and lines of every reference in one iteration of a loop, and the lines of all references together.
+// For one iteration of a loop: the distinct elements and cache lines of every reference, and the lines of all
+// references together.
 struct Counted {
   std::map<int, std::set<int64_t>> elements, lines;
   std::set<std::pair<BufferId, int64_t>> all_lines;
@@ -33,7 +34,8 @@ Counted count_turn(const Kernel& kernel, int loop) {
   return out;
 }
 
-// Returns the index in Reuse of the body's first loop, which follows the launch and the block's derived variables.
+// Returns the index (in Reuse) of the first loop in the kernel's body. The launch and the loops for the block's
+// variables come before it.
 int first_loop_of_body(const Reuse& reuse) {
   int loop = 0;
   while (loop < static_cast<int>(reuse.loops().size()) && reuse.loops()[loop].body == &reuse.kernel().body) ++loop;
@@ -117,7 +119,7 @@ TEST(Reuse, MissesAreThoseOfASimulatedCache) {
         n += 1;
       }
     }
-  // The model treats the size of a cache as a sharp limit, so it differs where a working set is about that size.
+  // The model treats a cache's size as a sharp limit, so it is inexact for working sets of about that size.
   std::printf("mean factor %.3f, %.0f of %.0f off by more than 2\n", std::exp(sum / n), far, n);
   EXPECT_LT(std::exp(sum / n), 1.25);
   EXPECT_LT(far, 0.1 * n);
@@ -134,7 +136,8 @@ TEST(Reuse, WhatFitsIsNotFetchedByTheNextLaunch) {
   }
 }
 
-// Rows that are 4096 bytes apart map to the same sets if a way has 4096 bytes, so eight ways hold eight of them.
+// Rows that are 4096 bytes apart map to the same cache sets if a way has 4096 bytes, so a cache of eight ways holds
+// eight of them.
 TEST(Reuse, StridesOfPagesConflict) {
   const std::string text = R"(graph {
   %0 = input "a" : f32[28,1024] normal(0,1)
@@ -159,7 +162,7 @@ TEST(Reuse, StridesOfPagesConflict) {
     for (size_t r = 0; r < reuse.references().size(); ++r)
       if (reuse.references()[r].buffer == 0) lines[tall] += reuse.misses(static_cast<int>(r), {32768, 8}, true);
   }
-  EXPECT_EQ(lines[0], 28 * 64);    // every line is fetched once
+  EXPECT_EQ(lines[0], 28 * 64);    // every cache line is fetched once
   EXPECT_EQ(lines[1], 28 * 1024);  // every element is fetched once
 }
 

@@ -1,4 +1,4 @@
-// The floor: no correct kernel is faster, and it is close enough to the possible to reject impossible times.
+// The floor is a time that no correct kernel can beat, yet so high that impossible times are rejected.
 #include "compiler/model/roofline.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(Floor, CountsMultiplyAdds) {
   EXPECT_LT(floor_ns(product_of(1024, "i32"), machine), f32) << "products of integers may be several in a lane";
 }
 
-// The floor counts neither rows that are not looked up, nor elements that a select or a slice drops.
+// The floor does not count rows that are not looked up, nor elements that a select or a slice drops.
 TEST(Floor, DoesNotCountWhatAKernelMayLeaveOut) {
   const Graph sliced = parse(R"(graph {
   %0 = input "x" : f32[1048576]
@@ -70,8 +70,8 @@ TEST(Floor, DoesNotCountWhatAKernelMayLeaveOut) {
   EXPECT_EQ(floor_ns(sliced, machine), machine.target->peak.launch_ns);
 }
 
-// A factor that is multiplied by a mask: the floor counts neither the products that are zero nor elements that need not
-// be read.
+// If a factor is multiplied by a mask, the floor counts neither the products that are zero nor the elements that need
+// not be read.
 TEST(Floor, DoesNotCountProductsThatPlacesLeaveOut) {
   const Graph masked = parse(R"(graph {
   %0 = input "x" : f32[1024,1024]

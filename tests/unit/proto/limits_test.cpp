@@ -168,7 +168,7 @@ TEST(Limits, RequestsAreCheckedToo) {
   EXPECT_EQ(refusal(check_fields(worker)), "message field RegisterWorkerRequest.name: expected a value, found none");
 }
 
-// A store may contain labels and messages from before there were limits, so they are cut when they are sent.
+// A store may contain labels and messages that are older than the limits, so these are cut when they are sent.
 TEST(Limits, WhatIsForPeopleIsCutWhenItIsSent) {
   Job job;
   job.name = "jobs/1";
@@ -207,7 +207,7 @@ void expect_legal(const Device& device) {
 
 TEST(Limits, MutatedMessagesGiveNoIllegalNames) {
   const uint64_t first = test_seed(1);
-  pb::LogHandler* const logged = pb::SetLogHandler(nullptr);  // the default handler prints every invalid UTF-8 string
+  pb::LogHandler* const logged = pb::SetLogHandler(nullptr);  // else every invalid UTF-8 string is printed
   int64_t accepted = 0;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(scaled(20'000)); ++seed) {
     Random r(seed);
@@ -236,7 +236,7 @@ TEST(Limits, MutatedMessagesGiveNoIllegalNames) {
   EXPECT_GT(accepted, 0) << "every mutation was refused";
 }
 
-// Every double of every message must be at least 0 and not NaN, unless a row of the limits gives it another range.
+// Every double of every message must be at least 0 and not NaN, unless the table of limits gives it another range.
 TEST(Limits, HoldForEveryNumberOfSamplesAndTimes) {
   int fields = 0;
   for (const google::protobuf::FileDescriptor* file : protocol_files()) {
@@ -253,7 +253,7 @@ TEST(Limits, HoldForEveryNumberOfSamplesAndTimes) {
             has.AddDouble(message.get(), field, wrong);
           else
             has.SetDouble(message.get(), field, wrong);
-          // Other fields may be missing too, but the check reports only those before this one first.
+          // The check may report an error of another field first, since other required fields are missing.
           const absl::Status status = check_fields(*message);
           EXPECT_FALSE(status.ok()) << field->full_name() << " " << wrong;
         }

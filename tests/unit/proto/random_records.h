@@ -278,7 +278,7 @@ inline JobProgress random_progress(Random& r) {
   return out;
 }
 
-// Replaces, inserts and removes bytes, often with bytes that are illegal in names.
+// Replaces, inserts and removes bytes of a text. The new bytes are often illegal in names.
 inline std::string mutated(std::string bytes, Random& r) {
   static constexpr std::string_view kNasty("\0/.\x1b\n\xff\x80\\\"", 9);
   for (int64_t n = 1 + r.below(4); n > 0 && !bytes.empty(); --n) {

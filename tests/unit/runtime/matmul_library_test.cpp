@@ -1,5 +1,5 @@
-// The real library, where it is installed, accepts every description without a device. tests/conformance compares its
-// constants and sizes with its header.
+// The real library, where installed, accepts every description of a product without a device. tests/conformance
+// compares the constants and sizes used here with the library's header.
 #include "runtime/matmul_library.h"
 
 #include <gmock/gmock.h>

@@ -41,7 +41,8 @@ TEST(Buffer, RedZonesSeeBothSides) {
   }
 }
 
-// A large buffer's first page begins a large page of 2 MiB; nothing else changes.
+// A large buffer's first page is placed at the start of a large page (2 MiB); nothing else depends on the buffer's
+// size.
 TEST(Buffer, ALargeOneBeginsWithALargePage) {
   constexpr int64_t kLarge = 2 << 20;
   for (const int64_t stagger : {0, 704}) {
@@ -109,14 +110,14 @@ TEST(Pool, WakesAfterSleeping) {
   std::atomic<int> sum{0};
   for (int round = 0; round < 3; ++round) {
     pool.each(2, [&](int) { ++sum; });
-    const timespec nap{0, 2'000'000};  // longer than workers spin, so that they sleep at the next launch
+    const timespec nap{0, 2'000'000};  // longer than workers spin, so that they are asleep at the next launch
     nanosleep(&nap, nullptr);
   }
   EXPECT_EQ(sum, 6);
 }
 
-// Launches at about the time at which workers stop spinning and go to sleep; a missed wake-up hangs. With a release
-// store in Pool::publish(), two of three runs of 100,000 launches hung.
+// Launches come at about the time at which workers stop spinning and fall asleep; if a wake-up is missed, the test
+// hangs. With a release store in Pool::publish(), two of three runs of 100,000 launches hung.
 TEST(Pool, WakesWorkersThatFallAsleep) {
   using Clock = std::chrono::steady_clock;
   Pool pool(2);
@@ -165,7 +166,7 @@ void check_scratch(long, void* const* args, char* scratch) {
 }
 
 struct Waiting {
-  long block = 0;  // the block that waits until all others have ended
+  long block = 0;  // number of the block that waits until all others have ended
   int others = 0;
   std::atomic<int> ended{0};
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -178,7 +179,8 @@ void wait_for_others(long block, void* const* args, char*) {
   ++run.ended;
 }
 
-// One block waits for all others, so one of two threads has to run the rest of the other's range.
+// One block waits for all others, so the thread that runs it cannot run its other blocks: the second thread has to take
+// them.
 TEST(Pool, AThreadThatHasEndedTakesBlocksOfOthers) {
   constexpr int kGrid = 16;
   for (const long block : {0, kGrid / 2}) {
@@ -219,7 +221,7 @@ TEST(Pool, SaysWhichIndexWasOutside) {
     const OutsideIndex told = pool.launch(launch, args);
     EXPECT_EQ(told.extent, 4);
     EXPECT_EQ(told.index, 9);
-    // Neither the next launch nor one that does not ask (outside = -1) reports it.
+    // The index is reported only once: neither by the next launch, nor by one that does not ask for it (outside = -1).
     launch.grid = 5;
     EXPECT_EQ(pool.launch(launch, args).extent, 0);
     launch.grid = 8;

@@ -57,10 +57,10 @@ TEST(AsyncCopies, NeedOneBarrierAStep) {
     EXPECT_EQ(steps.body[0].op, InstrOp::kWait);
     EXPECT_EQ(steps.body[0].pending, stages - 2);
     EXPECT_EQ(steps.body[1].op, InstrOp::kBarrier);
-    // The code has one commit for each stage, before the loop or in it.
+    // The code has one commit for each stage, either before the loop or in it.
     EXPECT_EQ(instrs_in(kernel.body, InstrOp::kCommit), stages);
     EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
-    // No copy goes beyond the last step: each element of the operands is read once.
+    // No copy reads beyond the last step: each element of the operands is read exactly once.
     const std::vector<int64_t> moved = testing::elements_moved(kernel);
     EXPECT_EQ(moved[0], 64 * 200);
     EXPECT_EQ(moved[1], 64 * 200);
@@ -85,7 +85,7 @@ TEST(AsyncCopies, AreMissedWhereNoWaitOrBarrierCoversThem) {
   }
 }
 
-// The first values of a step are read at the end of the step before it, after the only barrier.
+// The first values of a step are read from shared memory at the end of the previous step, after its only barrier.
 TEST(RegisterStages, LetNoStepBeginWithARead) {
   for (const int64_t stages : {2, 3, 5}) {
     const Kernel kernel = product(stages, kProduct, 2);
@@ -106,7 +106,7 @@ TEST(RegisterStages, LetNoStepBeginWithARead) {
   }
 }
 
-// An operand that needs elementwise work is copied through registers into the same ring.
+// An operand that needs elementwise work is copied through registers, but into the same ring as the other operand.
 TEST(AsyncCopies, AreOfOperandsThatNeedNoWork) {
   const Kernel kernel = product(3, R"(graph {
   %0 = input "a" : f32[64,200] normal(0,1)

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 constexpr std::string_view kTargets[] = {"cpu:avx512", "cpu:generic", "cuda:sm_90a", "sim:hip"};
 
-// Visits the space of every golden group on every kind of target, which includes all kinds of kernel.
+// Visits the space of every golden group on every kind of target. Together they include all kinds of kernel.
 void each_space(const std::function<void(const Space&, bool gpu)>& visit) {
   for (const testing::Golden& golden : testing::kGoldens)
     for (const std::string_view target : kTargets) {
@@ -72,8 +72,8 @@ TEST(Choices, AreThoseOfTheirKindsOfKernel) {
       EXPECT_TRUE(shared || belongs_to(*axis.choice, space.kind, gpu)) << axis.name << " of " << space.prefix;
     }
   });
-  // The last ones belong to libraries (tests/unit/library) and large products (contract/raster_test.cpp,
-  // rounds_test.cpp).
+  // Choices that these spaces need not have: some belong to libraries (tests/unit/library) or to large products
+  // (contract/raster_test.cpp, rounds_test.cpp).
   for (const Choice rare : {kPrefetchLastPhase, kOnlineChunk, kCacheBlockRows, kRegisterRows, kColumnPlanes, kDivided,
                             kOwnFormat, kAlgorithm, kRasterRows, kCopyingWaves, kTilesByDie, kTma})
     seen.insert(rare);
@@ -81,7 +81,7 @@ TEST(Choices, AreThoseOfTheirKindsOfKernel) {
     EXPECT_TRUE(seen.contains(static_cast<Choice>(i))) << name_of(static_cast<Choice>(i));
 }
 
-// Returns a point's plan in version 1, whose names were unique within each space.
+// Returns a point's plan in the text form of version 1, in which names were unique within each space.
 std::string plan_1_of(const Space& space, const Point& point) {
   std::string text = cat("plan 1 ", space.prefix.substr(7, space.prefix.find(" class=") - 7),
                          " class=", space.kind == "transpose" ? "map" : space.kind);
@@ -104,7 +104,7 @@ std::string plan_1_of(const Space& space, const Point& point) {
 TEST(Choices, PlansOfVersion1AreRead) {
   int plans = 0;
   each_space([&](const Space& space, bool) {
-    if (axis_of(space.axes, kTurnLength) != nullptr) return;  // newer than version 1, and their stages repeat names
+    if (axis_of(space.axes, kTurnLength) != nullptr) return;  // newer than version 1, and names are not unique
     for (const Point& seed : space.seeds) {
       const absl::StatusOr<Point> point = space.parse(plan_1_of(space, seed));
       ASSERT_TRUE(point.ok()) << point.status();
@@ -115,7 +115,7 @@ TEST(Choices, PlansOfVersion1AreRead) {
   EXPECT_GT(plans, 200);
 }
 
-// A plan as the older versions wrote it.
+// A plan of version 1 keeps its meaning.
 TEST(Choices, PlansOfVersion1MeanWhatTheyMeant) {
   Machine machine = test_machine();
   machine.target = target_named("cpu:avx512").value();
@@ -133,7 +133,8 @@ TEST(Choices, PlansOfVersion1MeanWhatTheyMeant) {
   EXPECT_EQ(space.text(*point),
             "plan 2 target=cpu:avx512 class=transpose vector=16 tile_columns=32 tile_rows=16 rows_innermost=1 staged=1 "
             "unroll=1 stream_stores=0 prefetch=1 prefetch_level=2 tasks_per_thread=4 threads=2 compiler=gcc");
-  // A transpose without arithmetic is tiled too; in the versions that wrote plans of version 1 it was not.
+  // A transpose without arithmetic has the same tiles, although it was not tiled by the versions that wrote plans of
+  // version 1.
   const Space copy = space_for("%1");
   ASSERT_TRUE(copy.parse(plan).ok()) << copy.parse(plan).status();
   EXPECT_EQ(copy.text(*copy.parse(plan)), space.text(*point));

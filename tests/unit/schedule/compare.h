@@ -21,7 +21,7 @@ inline Graph parsed(const std::string& text) {
   return *graph;
 }
 
-// A group and the space of its schedules for a row of kTargets.
+// A group, and the space of its schedules on a machine.
 struct Searched {
   Searched(const std::string& text, std::string_view target)
       : graph(parsed(text)),
@@ -60,20 +60,21 @@ inline std::string compare(const Graph& group, const Kernel& kernel) {
   return "";
 }
 
-// Expects that the text of a kernel is read as the same kernel.
+// Expects that parsing the text of a kernel gives the same kernel.
 inline void expect_reads_back(const Kernel& kernel) {
   const auto again = parse_kernel(print(kernel));
   ASSERT_TRUE(again.ok()) << again.status();
   ASSERT_EQ(*again, kernel);
 }
 
-// Compares the results of a kernel of the group, which the plan describes, with the oracle.
+// Expects that a kernel computes its group, by comparison with the oracle. `plan` is shown if it does not.
 inline void expect_meaning(const Graph& group, const Kernel& kernel, const std::string& plan) {
   const std::string difference = compare(group, kernel);
   ASSERT_EQ(difference, "") << print(group) << "\n" << plan << "\n" << print(kernel);
 }
 
-// Lowers every point and compares its results with the oracle. Calls and_of(kernel, point), and adds to *kernels.
+// Lowers every point and expects that its kernel computes the group. Calls and_of(kernel, point) for each, and adds the
+// number of kernels to *kernels.
 template <typename F>
 void expect_meanings(const Graph& group, const Domain& domain, const Space& space, const Machine& machine,
                      const std::vector<Point>& points, int* kernels, F&& and_of) {
@@ -92,7 +93,7 @@ inline void expect_meanings(const Graph& group, const Domain& domain, const Spac
   expect_meanings(group, domain, space, machine, points, kernels, [](const Kernel&, const Point&) {});
 }
 
-// The same for the first `most` seeds of the space, without those that are unimplemented.
+// Like expect_meanings(), for the first `most` seeds of the space. Seeds that lowering does not implement are left out.
 inline void expect_seeds_mean(const Graph& group, const Domain& domain, const Machine& machine, size_t most,
                               int* kernels) {
   const Space space = space_of(group, domain, machine).value();

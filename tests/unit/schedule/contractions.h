@@ -1,4 +1,5 @@
-// Random groups around one contraction: any order of axes, batches, work on the operands and on the result.
+// Random groups around one contraction: with any order of axes, with batches, and with elementwise work on operands and
+// result.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace wl::testing {
 
 class ContractionText {
  public:
-  // `most`: approximate number of products. `dtype`: "" for any.
+  // `most`: approximate number of multiplications. `dtype`: the operands' dtype; "" for any.
   ContractionText(uint64_t seed, int64_t most, const char* dtype = "") : state_(seed * kGolden + 1) {
     static constexpr int64_t kExtents[] = {1, 2, 3, 5, 8, 16, 17, 24, 33, 40, 64, 70, 128, 131};
     int64_t products = 1;

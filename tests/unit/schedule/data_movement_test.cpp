@@ -68,7 +68,7 @@ std::vector<std::string> once(const char* text) {
 
 TEST(InputsReadOnce, AreThoseThatMoveAlongEveryLoop) {
   EXPECT_EQ(once(kNorm), (std::vector<std::string>{"x", "r"}));
-  // Two views of one input, overlapping windows, and rows selected by an index are not read once.
+  // Inputs that are not read once: an input with two views, overlapping windows, and rows selected by an index.
   EXPECT_EQ(once(R"(graph {
   %0 = input "x" : f32[40,40] normal(0,1)
   %1 = transpose %0 perm=[1,0] : f32[40,40]
@@ -98,7 +98,7 @@ TEST(StreamingLoads, AreOfInputsThatTheKernelReadsOnce) {
   EXPECT_EQ(streamed(resident.kernel), (std::set<std::string>{"x", "r"}));
   EXPECT_NE(print(resident.kernel).find("strides [0,1] streaming"), std::string::npos);
   EXPECT_EQ(parse_kernel(print(resident.kernel)).value(), resident.kernel);
-  // A row that a later phase reads again is not streamed.
+  // If a later phase reads a row again, the row's loads have no streaming hint.
   Kernel again = lowered(kNorm, {{kRowStorage, 0}}).kernel;
   stream_loads(again, resident.graph, resident.domain);
   EXPECT_EQ(streamed(again), std::set<std::string>());
@@ -132,7 +132,8 @@ TEST(PersistentBlocks, ShareRowsThatDoNotDivideThem) {
   EXPECT_NE(text.find("= (block*-1 + 80) / 6"), std::string::npos) << text;
 }
 
-// A barrier keeps the next row from overwriting shared memory that waves of the team still read.
+// If a block computes several rows, a barrier keeps the next row from overwriting shared memory that waves of the team
+// still read.
 TEST(PersistentBlocks, MeetAtBarriersAcrossTurns) {
   const auto barriers_of = [](int64_t persistent) {
     return testing::instrs_in(
@@ -152,7 +153,8 @@ constexpr const char* kBias = R"(graph {
   output "y" %3
 })";
 
-// A row has four tiles, so the number of blocks is a multiple of four, and each block stays in one column of tiles.
+// A row has four column tiles, so the number of blocks is a multiple of four, and each block always computes the same
+// column tile.
 TEST(PersistentBlocks, OfTilesKeepToOneColumn) {
   const Kernel kernel =
       lowered(kBias, {{kPersistent, 1}, {kMinBlocks, 2}, {kVector, 4}, {kTeam, 32}, {kTeams, 1}}).kernel;
@@ -160,8 +162,8 @@ TEST(PersistentBlocks, OfTilesKeepToOneColumn) {
   EXPECT_EQ(kernel.buffers[kernel.body.front().slice.buffer].name, "bias") << print(kernel);
 }
 
-// Rows are copied asynchronously while another one is computed. Each thread copies what it loads, so no barrier is
-// needed, and nothing is read twice.
+// The next rows are copied asynchronously while a row is computed. Each thread copies exactly what it will load, so no
+// barrier is needed, and nothing is read twice.
 TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
   for (const int64_t ahead : {1, 2}) {
     const Kernel kernel = lowered(kNorm, {{kPersistent, ahead + 1}, {kMinBlocks, 2}, {kTeam, 32}, {kTeams, 4}}).kernel;
@@ -174,7 +176,7 @@ TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
       EXPECT_EQ(instr.pending, ahead);
       ++waits;
     }
-    EXPECT_EQ(copies, 2);  // the inputs x and r are copied
+    EXPECT_EQ(copies, 2);  // one copy for each of the inputs x and r
     EXPECT_EQ(waits, 1);
     EXPECT_EQ(testing::instrs_in(kernel.body, InstrOp::kBarrier), 0);
     const std::vector<int64_t> moved = testing::elements_moved(kernel);
@@ -184,8 +186,8 @@ TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
   }
 }
 
-// Rows walked in tiles: every phase copies tiles ahead of the one that it computes. Threads copy what they read
-// themselves, and nothing is read twice.
+// If rows are walked in tiles, every phase copies later tiles while it computes a tile. Threads copy exactly what they
+// will load, so no barrier is needed, and nothing is read twice.
 TEST(TilesAhead, AreCopiedOnceInEveryPhaseAndNeedNoBarrier) {
   constexpr const char* kLong = R"(graph {
   %0 = input "x" : f32[6,4100] normal(0,1)
@@ -218,7 +220,7 @@ TEST(TilesAhead, AreCopiedOnceInEveryPhaseAndNeedNoBarrier) {
         waits += inner.op == InstrOp::kWait && inner.pending == ahead ? 1 : 0;
       }
     });
-    EXPECT_EQ(copies, 2);  // one in each of the two phases
+    EXPECT_EQ(copies, 2);  // one copy in each of the two phases
     EXPECT_EQ(waits, 2);
     EXPECT_EQ(testing::instrs_in(kernel.body, InstrOp::kBarrier), testing::instrs_in(plain.body, InstrOp::kBarrier));
     for (BufferId global : {0, 1})

@@ -57,7 +57,7 @@ void check_group(const Graph& group, const Machine& machine, int points, Tally& 
 
 TEST(Lower, EverySampledScheduleOfTheClassesMeansTheGraph) {
   Tally tally;
-  for (int row : {0, 2})  // the rows with 16 and with 4 lanes
+  for (int row : {0, 2})  // the targets with 16 and with 4 lanes
     for (const char* text : testing::kGroups) {
       const Graph group = parsed(text);
       check_group(group, machine_with(row), kPoints, tally);
@@ -67,8 +67,8 @@ TEST(Lower, EverySampledScheduleOfTheClassesMeansTheGraph) {
   EXPECT_EQ(tally.unimplemented, 0);
 }
 
-// Tables that exceed a small cache and are read again by every iteration of a loop: of the outermost loop, of a loop
-// around the tiles of a row, and of a nested loop.
+// Maps with a table that exceeds a small cache and is read again by every iteration of a loop: of the outermost loop,
+// of a loop around the tiles of a row, or of a nested loop.
 TEST(Lower, BandsOfMapsMeanTheGraph) {
   constexpr const char* kMaps[] = {
       R"(graph {
@@ -132,7 +132,7 @@ TEST(Lower, EverySampledScheduleForLanesMeansTheGraph) {
   EXPECT_GT(tally.kernels, 25 * kPoints);
 }
 
-// Rows of infinities and NaN, for which one pass finds both the maximum and the sum.
+// Rows with infinities and NaN, whose maximum and sum are computed in one pass.
 TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
   constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
   Graph group = parsed(R"(graph {
@@ -154,7 +154,7 @@ TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
   values[3 * 83 + 40] = kInf;
   values[4 * 83 + 82] = kNan;
   Machine small = machine_with(2);
-  small.l1_bytes = 512;  // a small cache makes the kernel compute rows in chunks
+  small.l1_bytes = 512;  // so small a cache that the kernel computes rows in chunks
   for (const Machine& machine : {machine_with("sim:cuda"), small}) {
     const Domain domain = analyze(group, machine).value();
     const Space space = space_of(group, domain, machine).value();
@@ -226,7 +226,7 @@ TEST_P(LowerFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   Machine machine = machine_with(2);
   for (uint64_t seed = first; seed < last; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    machine.l1_bytes = seed % 4 == 0 ? 512 : 32 << 10;  // a small cache does not hold a row
+    machine.l1_bytes = seed % 4 == 0 ? 512 : 32 << 10;  // so small a cache that it does not hold a row
     const Graph graph = random_graph(seed, {.nodes = 14, .largest = 200, .f32_only = seed % 2 == 0});
     for (const auto& cover : {cover_greedy(graph, machine), cover_one_per_op(graph, machine)}) {
       ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);

@@ -8,7 +8,8 @@
 
 namespace wl::testing {
 
-// A product whose operands are stored in any order of axes, with work on one of them, a batch, or panels of words.
+// Draws a product whose operands are stored in any order of axes, with elementwise work on one operand, with a batch,
+// or with panels of words.
 inline std::string random_product(uint64_t seed) {
   uint64_t state = seed * kGolden;
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(split_mix(state) % n); };
@@ -38,10 +39,10 @@ inline std::string random_product(uint64_t seed) {
       return product(input(0, a, cat(m, ",", k)) + input(1, b, cat(n, ",", k)), "%0", "mk,nk->mn", cat(m, ",", n));
     case 2:  // the left operand is stored transposed
       return product(input(0, a, cat(k, ",", m)) + input(1, b, cat(k, ",", n)), "%0", "km,kn->mn", cat(m, ",", n));
-    case 3:  // a batch, two loops over k
+    case 3:  // a batch, and two loops over k
       return product(input(0, a, cat("2,", m, ",3,", k)) + input(1, b, cat("2,3,", k, ",", n)), "%0", "bmlk,blkn->bmn",
                      cat("2,", m, ",", n));
-    default:  // work on the left operand
+    default:  // elementwise work on the left operand
       return product(
           input(0, a, cat(m, ",", k)) + cat("  %2 = abs %0 : ", a, "[", m, ",", k, "]\n") + input(1, b, cat(k, ",", n)),
           "%2", "mk,kn->mn", cat(m, ",", n));

@@ -1,4 +1,4 @@
-// Products of narrow elements: every schedule computes its graph, with words and without them.
+// Products of narrow elements: every schedule computes its graph, with dot-product instructions on words and without.
 #include "compiler/schedule/contract/dot.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,8 @@ TEST(Dot, RandomProductsMeanTheirGraphs) {
   }
 }
 
-// Images are copied in words, with turned tiles or not, with strides, and with channels that do not fill a word.
+// Images are copied in words: with transposed tiles or untransposed ones, with strides, and with channels that do not
+// fill their last word.
 TEST(Dot, RandomConvolutionsMeanTheirGraphs) {
   int kernels = 0, dots = 0, copied = 0, turns = 0, panels = 0;
   const uint64_t first = testing::test_seed(20261127);
@@ -102,7 +103,7 @@ TEST(Dot, RandomConvolutionsMeanTheirGraphs) {
   }
 }
 
-// The words of the second operand lie in memory as the product reads them, so nothing is packed.
+// The second operand's words lie in memory in the order in which the product reads them, so they are not packed.
 TEST(Dot, PanelsOfWordsArePackedNowhere) {
   const Machine machine = machine_with(std::string_view("cpu:avx512_bf16"));
   const Graph group = parsed(R"(graph {
@@ -120,10 +121,10 @@ TEST(Dot, PanelsOfWordsArePackedNowhere) {
   }
 }
 
-// Words that are split into elements: a kernel that takes or multiplies other elements is refused or computes other
-// results.
+// On a target without dot products, words are split into elements. A kernel that takes or multiplies wrong elements is
+// refused or computes wrong results.
 TEST(Dot, DamagedPartsAreCaught) {
-  const Machine machine = machine_with(std::string_view("cpu:avx2"));  // it has no instruction for words
+  const Machine machine = machine_with(std::string_view("cpu:avx2"));  // a target that cannot multiply words
   const Graph group = parsed(R"(graph {
   %0 = input "a" : bf16[10,6,2] normal(0,1)
   %1 = input "b" : bf16[2,6,16,2] normal(0,1)

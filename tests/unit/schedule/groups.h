@@ -1,4 +1,4 @@
-// Groups of every loop class, and the choice of schedules that a test tries.
+// Groups of every loop class, machines, and the points that a test tries.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace wl::testing {
 
-// So small that the groups below have parts (shares of a row that several blocks compute).
+// So small that even the groups below have parts (shares of a row that several blocks compute).
 inline constexpr int64_t kPartElements = 2;
 
-// Returns the machine of a row of targets(), with two threads and both compilers.
+// Returns a machine for a row of targets(), with two threads, GCC and clang.
 inline Machine machine_with(int target) {
   Machine machine;
   machine.target = &targets()[target];
@@ -25,7 +25,7 @@ inline Machine machine_with(int target) {
 inline Machine machine_with(std::string_view target) {
   Machine machine;
   machine.target = target_named(target).value();
-  machine.units = 3;  // so few that small groups keep all of them busy
+  machine.units = 3;  // so few that even small groups keep all of them busy
   machine.threads = 2;
   machine.clang = true;
   machine.part_elements = kPartElements;
@@ -122,8 +122,8 @@ inline constexpr const char* kGroups[] = {
   %5 = sub %3 %4 : f32[11,1]
   output "y" %5
 })",
-    // Convolutions: padded, strided, dilated, of several images, with a channel added to every pixel and to every
-    // image.
+    // Convolutions: padded, strided, dilated, and of several images. To some, a value per channel is added for every
+    // pixel or for every image.
     R"(graph {
   %0 = input "x" : f32[2,3,9,11] normal(0,1)
   %1 = input "w" : f32[19,3,3,3] normal(0,1)
@@ -154,7 +154,7 @@ inline constexpr const char* kGroups[] = {
   %3 = contract %2 %1 "cpq,oc->opq" : f32[7,6,6]
   output "y" %3
 })",
-    // Two results of one row that is long enough for unrolled steps, single vectors and a tail.
+    // A row with two results, long enough for unrolled steps, single vectors and a tail.
     R"(graph {
   %0 = input "x" : f32[3,5,277] normal(0,1)
   %1 = input "r" : f32[3,5,277] normal(0,1)
@@ -173,7 +173,7 @@ inline constexpr const char* kGroups[] = {
   output "sum" %2
   output "y" %13
 })",
-    // A reduction over a middle axis.
+    // A reduction over an axis that is neither the first nor the last.
     R"(graph {
   %0 = input "x" : f32[3,29,70] normal(0,1)
   %1 = exp %0 : f32[3,29,70]
@@ -181,7 +181,7 @@ inline constexpr const char* kGroups[] = {
   %3 = log %2 : f32[3,70]
   output "y" %3
 })",
-    // Rows that are pixels of several images, and columns of three loops.
+    // A convolution whose rows are the pixels of several images, and columns of three loops.
     R"(graph {
   %0 = input "x" : f32[3,7,9,10] normal(0,1)
   %1 = input "w" : f32[3,3,10,18] normal(0,1)
@@ -197,7 +197,7 @@ inline constexpr const char* kGroups[] = {
   %3 = tanh %2 : f32[5,3,17,12]
   output "y" %3
 })",
-    // Transposes with a batch and tails, a conversion on both sides, and a reversed slice.
+    // A batch of transposes with tails; a conversion before and after a transpose; a reversed slice.
     R"(graph {
   %0 = input "x" : f32[2,45,67] normal(0,1)
   %1 = input "z" : f32[67,2,45] normal(0,1)
@@ -206,7 +206,7 @@ inline constexpr const char* kGroups[] = {
   %4 = mul %2 %3 : f32[67,2,45]
   output "y" %4
 })",
-    // A matrix product of odd sizes with a transposed second operand and a residual.
+    // A matrix product of odd sizes, with a transposed second operand and a residual.
     R"(graph {
   %0 = input "a" : f32[67,131] normal(0,1)
   %1 = input "b" : f32[53,131] normal(0,1)
@@ -215,7 +215,7 @@ inline constexpr const char* kGroups[] = {
   %4 = add %3 %2 : f32[67,53]
   output "y" %4
 })",
-    // Products without rows, columns or a batch.
+    // Products in which rows, columns or the batch are missing.
     R"(graph {
   %0 = input "a" : f32[37,45] normal(0,1)
   %1 = input "b" : f32[45] normal(0,1)
@@ -228,7 +228,7 @@ inline constexpr const char* kGroups[] = {
   %2 = contract %0 %1 "bk,bk->b" : f32[9]
   output "y" %2
 })",
-    // Reductions of columns, of narrow floats, with work on both sides; and of integers.
+    // Reductions of columns: of narrow floats, with elementwise work before and after; and of integers.
     R"(graph {
   %0 = input "a" : f16[45,87] normal(0,1)
   %1 = input "b" : f16[45] normal(0,1)
@@ -250,7 +250,7 @@ inline constexpr const char* kGroups[] = {
   %2 = contract %0 %1 "mk,k->m" : i32[37]
   output "y" %2
 })",
-    // A window of each channel, and a weighted gather of rows.
+    // A convolution of each channel with its own filter, and a weighted gather of rows.
     R"(graph {
   %0 = input "x" : f32[5,9,21] normal(0,1)
   %1 = input "w" : f32[5,3,3] normal(0,1)
@@ -284,7 +284,7 @@ inline constexpr const char* kGroups[] = {
   %1 = exp %0 : f32[]
   output "y" %1
 })",
-    // A row of several loops, which is read three times.
+    // A row that consists of several loops and is read three times.
     R"(graph {
   %0 = input "x" : f32[7,3,37] normal(0,1)
   %1 = input "g" : f32[3] normal(0,1)
@@ -300,8 +300,8 @@ inline constexpr const char* kGroups[] = {
   %11 = mul %9 %10 : f32[7,3,37]
   output "y" %11
 })",
-    // Columns whose neighbours read some values in common: the weights of an involution, with values that vary only
-    // along them before and after the sum; a mask, in several phases; gathered elements.
+    // Columns whose neighbours read the same values: an involution's weights, with values that vary only along such
+    // columns before and after the sum; a mask, in several phases; gathered elements.
     R"(graph {
   %0 = input "x" : f32[8,10,20] normal(0,1)
   %1 = input "w" : f32[3,3,10,20] normal(0,1)
@@ -345,7 +345,7 @@ inline constexpr const char* kGroups[] = {
   %7 = reduce_max %6 axes=[1] : f32[4,37]
   output "y" %7
 })",
-    // Empty rows, and a value that is stored inside a loop that repeats it.
+    // Empty rows, and a value that is stored in a loop that computes the value again in each iteration.
     R"(graph {
   %0 = input "x" : f32[0] normal(0,1)
   %1 = reduce_max %0 axes=[0] : f32[]
@@ -367,7 +367,7 @@ inline constexpr const char* kGroups[] = {
 })",
 };
 
-// Returns the seeds of a space and `points` more legal points, drawn at random from `seed`.
+// Returns the seeds of a space and `points` other legal points, drawn at random.
 inline std::vector<Point> sample_points(const Space& space, int points, uint64_t seed = 1) {
   std::vector<Point> out = space.seeds;
   const auto draw = [&seed](size_t n) { return static_cast<int>(split_mix(seed) % n); };

@@ -1,5 +1,5 @@
 // Contractions over windows of an image that is copied once: every schedule computes its graph, for any stride,
-// dilation, padding, grouping and number of axes.
+// dilation, padding, grouping and number of spatial axes.
 #include "compiler/domain/image.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 using testing::machine_with;
 using testing::parsed;
 
-// Returns at most `most` points of a space that make the choice, drawn uniformly.
+// Returns at most `most` uniformly drawn points of a space in which this choice is not 0.
 std::vector<Point> making(Choice choice, const Space& space, size_t most) {
   std::vector<Point> all, out;
   space.enumerate([&](const Point& point) {
@@ -38,7 +38,7 @@ TEST(Image, RandomConvolutionsMeanTheirGraphs) {
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(150)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Graph group = parsed(testing::ConvolutionText(seed).text());
-    for (int row : {0, 2}) {  // the rows with 16 and with 4 lanes
+    for (int row : {0, 2}) {  // the targets with 16 and with 4 lanes
       const Machine machine = machine_with(row);
       const auto domain = analyze(group, machine);
       ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
@@ -62,7 +62,7 @@ TEST(Image, RandomConvolutionsMeanTheirGraphs) {
   }
 }
 
-// The same with channels last, where the window belongs to the operand of rows.
+// Convolutions with channels last, in which the window belongs to the operand of rows.
 TEST(Image, RandomConvolutionsOfChannelsLastMeanTheirGraphs) {
   int kernels = 0, windows = 0, inner = 0, rows = 0, planes = 0, skipped = 0;
   const uint64_t first = testing::test_seed(20261127);
@@ -70,7 +70,7 @@ TEST(Image, RandomConvolutionsOfChannelsLastMeanTheirGraphs) {
     SCOPED_TRACE(cat("seed ", seed));
     const int64_t panels = seed % 3 == 0 ? 0 : 16;
     const Graph group = parsed(testing::ConvolutionText(seed, panels, true).text());
-    for (int row : {0, 2}) {  // the rows with 16 and with 4 lanes
+    for (int row : {0, 2}) {  // the targets with 16 and with 4 lanes
       const Machine machine = machine_with(row);
       const auto domain = analyze(group, machine);
       ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
@@ -100,17 +100,18 @@ TEST(Image, RandomConvolutionsOfChannelsLastMeanTheirGraphs) {
   }
 }
 
-// Weights in panels: tiles of pixels by vectors of filters (turned), and of filters of a panel by vectors of pixels.
+// Weights in panels, multiplied by transposed tiles (pixels by vectors of filters) or untransposed ones (a panel's
+// filters by vectors of pixels).
 TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
   int kernels = 0, turned = 0, copied = 0, packed = 0, skipped = 0, uneven = 0;
   const uint64_t first = testing::test_seed(20261126);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(120)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    // The panels have whole vectors, or other numbers, of filters.
+    // The number of filters of a panel is a multiple of the vector width, or any other number.
     const bool wide = seed % 2 == 0;
     static constexpr int64_t kWide[] = {32, 24, 40, 8}, kNarrow[] = {16, 6, 3, 13};
     const Graph group = parsed(testing::ConvolutionText(seed, (wide ? kWide : kNarrow)[seed / 2 % 4]).text());
-    const Machine machine = machine_with(wide ? 0 : 2);  // the rows with 16 and with 4 lanes
+    const Machine machine = machine_with(wide ? 0 : 2);  // the targets with 16 and with 4 lanes
     const auto domain = analyze(group, machine);
     ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
     if (domain->cls != LoopClass::kContract) continue;

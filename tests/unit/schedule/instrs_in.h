@@ -8,8 +8,8 @@
 
 namespace wl::testing {
 
-// Calls visit(body, i) for the i-th instruction of every body, outer ones first; it may change the instruction or erase
-// it.
+// Calls visit(body, i) for every instruction, the i-th of its body; a loop comes before the instructions in its body.
+// visit() may change or erase the instruction.
 inline void each_place(std::vector<Instr>& body, const std::function<void(std::vector<Instr>&, size_t)>& visit) {
   for (size_t i = 0; i < body.size(); ++i) {
     visit(body, i);
@@ -17,7 +17,7 @@ inline void each_place(std::vector<Instr>& body, const std::function<void(std::v
   }
 }
 
-// Calls visit(instr) for every instruction with this op; it may change the instruction.
+// Calls visit(instr) for every instruction with this op. visit() may change the instruction.
 inline void each_of(Kernel& kernel, InstrOp op, const std::function<void(Instr&)>& visit) {
   each_instr(kernel.body, [&](Instr& instr) {
     if (instr.op == op) visit(instr);
@@ -30,7 +30,7 @@ inline int instrs_in(const std::vector<Instr>& body, InstrOp op) {
   return n;
 }
 
-// A fault of one instruction: the i-th of a body.
+// A function that damages the i-th instruction of a body.
 using Damage = std::function<void(std::vector<Instr>& body, size_t i)>;
 
 inline void erase_instr(std::vector<Instr>& body, size_t i) {

@@ -10,8 +10,8 @@ namespace wl::testing {
 
 class MaskedProductText {
  public:
-  // At least one of the factors and the result has a mask. Sizes leave partial tiles. Some right factors are in panels,
-  // as weights are, and have no mask. `dtype`: "" for any; `depth`: 0 for any.
+  // Draws a product in which at least one factor or the result has a mask. Sizes leave partial tiles. Some right
+  // factors are in panels, as weights are, and have no mask. `dtype`: "" for any; `depth`: 0 for any.
   explicit MaskedProductText(uint64_t seed, const char* dtype = "", int64_t depth = 0) : state_(seed * kGolden + 5) {
     for (char letter : {'m', 'n', 'k'}) extent(letter) = 2 + below(69);
     if (below(3) == 0) extent('m') = extent('k') = extent('n');
@@ -25,7 +25,7 @@ class MaskedProductText {
     const std::string left = b + (below(4) == 0 ? "km" : "mk");
     const std::string other = panels ? "pkq" : right + (below(4) == 0 ? "nk" : "kn");
     const std::string out = !panels ? b + "mn" : sideways ? "pqm" : "mpq";
-    const int64_t which = 1 + below(7);  // a bit for each factor and for the result
+    const int64_t which = 1 + below(7);  // one bit for each factor and one for the result
     const int a = masked(input("a", left), left, (which & 1) != 0 || (panels && which == 2));
     const int c = masked(input("c", other), other, (which & 2) != 0 && !panels);
     const int product = add(cat("contract %", a, " %", c, " \"", left, ",", other, "->", out, "\""), out);
@@ -48,7 +48,7 @@ class MaskedProductText {
   }
   int input(const std::string& name, const std::string& letters) { return add(cat("input \"", name, "\""), letters); }
 
-  // A comparison of two coordinates, or of one with a constant.
+  // A comparison of two coordinates, or of a coordinate with a constant.
   int condition(const std::string& letters, const std::string& places) {
     const auto axis = [&](char letter) { return letters.find(letter); };
     const char first = places[below(2)], second = first == places[0] ? places[1] : places[0];

@@ -1,4 +1,4 @@
-// Products with conditions on coordinates: kernels compute their graphs, and skip the products that do not count.
+// Products with conditions on coordinates: kernels compute their graphs, and skip products that a mask makes zero.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace {
 using testing::machine_with;
 using testing::parsed;
 
-// Returns how many products a kernel computes, counting a tile of which only a part is used as a whole.
+// Returns how many multiplications a kernel executes. A tile that is only partly needed is counted whole.
 int64_t products_of(const Kernel& kernel) {
   VarValues vars(kernel);
   int64_t products = 0;
@@ -37,7 +37,7 @@ struct Counted {
   std::vector<int64_t> moved;  // elements, by buffer
 };
 
-// Counts for the kernel of the space's first seed with these choices.
+// Counts multiplications and moved elements of the kernel for the space's first seed with these choices.
 Counted counted(const Graph& group, std::string_view target, const std::vector<std::pair<Choice, int64_t>>& choices) {
   const Machine machine = machine_with(target);
   const Domain domain = analyze(group, machine).value();
@@ -49,10 +49,11 @@ Counted counted(const Graph& group, std::string_view target, const std::vector<s
   return {products_of(*kernel), testing::elements_moved(*kernel)};
 }
 
-// Masks of a matrix, by row and column. kAbove excludes the diagonal; the band has a width of 32.
+// Masks of a square matrix, by row and column. kAbove keeps what is above the diagonal, without it; the band is 32
+// wide.
 enum class Mask { kNone, kLower, kUpper, kAbove, kBand };
 
-// A product of square matrices, with such masks on the left factor, the right factor and the result.
+// A product of square matrices, with the given masks on the left factor, the right factor and the result.
 Graph squares(int64_t n, Mask left, Mask right, Mask result) {
   std::string text = "graph {\n  %0 = input \"a\" : f32[N,N]\n  %1 = input \"c\" : f32[N,N]\n";
   int next = 2;
@@ -81,7 +82,7 @@ Graph squares(int64_t n, Mask left, Mask right, Mask result) {
 
 constexpr Mask kNone = Mask::kNone;
 
-// Checks that kernels of a random product, at some of the wanted points, compute their graph.
+// Expects that kernels of a product compute their graph, at some points whose schedules are `wanted`.
 struct MaskedCount {
   int kernels = 0, masks = 0;
 };
@@ -118,7 +119,7 @@ TEST(Masked, RandomProductsMeanTheirGraphs) {
   }
 }
 
-// With blocks of the depth, a tile's part of the depth begins or ends inside a block.
+// If the depth is divided into blocks, the part of the depth that a tile needs begins or ends inside a block.
 TEST(Masked, RandomProductsInBlocksOfDepthMeanTheirGraphs) {
   MaskedCount tally;
   const uint64_t first = testing::test_seed(20261124);
@@ -131,7 +132,7 @@ TEST(Masked, RandomProductsInBlocksOfDepthMeanTheirGraphs) {
   EXPECT_GT(tally.kernels, 0);
 }
 
-// Half of a square is below its diagonal; tiles that reach beyond the diagonal add to that.
+// A triangular mask leaves half of the products, and those by which tiles reach beyond the diagonal.
 TEST(Masked, ATriangleHasHalfOfTheProducts) {
   constexpr int64_t kN = 512;
   for (const char* target : {"cpu:avx512", "cpu:generic"})
@@ -156,7 +157,7 @@ TEST(Masked, ATriangleHasHalfOfTheProducts) {
     }
 }
 
-// Elements that no tile multiplies are not packed, so they are not read.
+// Elements that are never multiplied are not packed, so they are not read.
 TEST(Masked, OnlyTheTriangleIsRead) {
   const std::vector<std::pair<Choice, int64_t>> choices = {{kKc, 0}, {kNc, 0}, {kColumnTasks, 1}};
   for (const Mask mask : {Mask::kLower, Mask::kUpper}) {
@@ -168,7 +169,7 @@ TEST(Masked, OnlyTheTriangleIsRead) {
   }
 }
 
-// Tiles reach beyond the band by at most their height or width.
+// Tiles reach beyond the edge of a band by at most their height or width.
 TEST(Masked, ABandTakesAsManyProductsAsItIsWide) {
   const auto count = [](Mask left, Mask right, Mask result) {
     return static_cast<double>(

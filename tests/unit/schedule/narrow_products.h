@@ -8,7 +8,7 @@
 
 namespace wl::testing {
 
-// The narrow operand is on either side, in panels or in one matrix, also transposed, and of any width.
+// Draws a product with one narrow operand, on either side, in panels or as one matrix, also transposed, of any width.
 inline std::string random_narrow_product(uint64_t seed) {
   uint64_t state = seed * kGolden + 3;
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(split_mix(state) % n); };
@@ -26,7 +26,7 @@ inline std::string random_narrow_product(uint64_t seed) {
       cat("graph {\n  %0 = input \"x\" : ", wide, "[", m, ",", k, "] normal(0,1)\n  %1 = input \"w\" : ", narrow, shape,
           " ", fill, "\n  %2 = cast %1 : ", wide, shape, "\n");
   int value = 2;
-  // For each column, a zero point is subtracted and a scale is multiplied.
+  // For each column, a zero point may be subtracted and a scale may be multiplied.
   for (const char* op : {"sub", "mul"}) {
     if (below(3) != 0) continue;
     append(&text, "  %", value + 1, " = input \"", op, "\" : ", wide, "[", p, ",", q, "] normal(0,1)\n  %", value + 2,

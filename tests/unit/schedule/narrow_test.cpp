@@ -1,4 +1,4 @@
-// Products whose right operand is computed from narrow elements, in place or when it is packed.
+// Products whose right operand is computed from narrow elements, either where it is read or when it is packed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool packs(const Kernel& kernel) {
   return std::ranges::any_of(kernel.buffers, [](const KernelBuffer& buffer) { return buffer.name.starts_with("b_"); });
 }
 
-// Multiplies `rows` rows by a weight of `dtype` in two panels of 64 columns, which is widened to f32.
+// A product of a matrix with `rows` rows and a weight of `dtype` that is converted to f32, in two panels of 64 columns.
 Graph product_of_panels(int rows, const std::string& dtype = "f16") {
   return parsed(cat("graph {\n  %0 = input \"x\" : f32[", rows, ",200] normal(0,1)\n  %1 = input \"w\" : ", dtype,
                     "[2,200,64] normal(0,1)\n  %2 = cast %1 : f32[2,200,64]\n",
@@ -55,7 +55,7 @@ TEST(Narrow, RandomProductsMeanTheirGraphs) {
   }
 }
 
-// The default does not pack a weight that few rows read, and packs one that many rows read; the search may try both.
+// The default schedule packs a weight if many rows read it, and otherwise reads it in place. The search may try both.
 TEST(Narrow, FewRowsWidenAWeightWhereItLies) {
   const Machine machine = machine_with(std::string_view("cpu:avx512"));
   for (const int rows : {8, 100}) {
@@ -68,7 +68,7 @@ TEST(Narrow, FewRowsWidenAWeightWhereItLies) {
     space.enumerate([&](const Point& point) {
       const Schedule schedule = space.schedule(point);
       both[schedule[kPackB]] = true;
-      // A weight that is not packed comes from memory, so it is prefetched.
+      // A weight that is not packed is read from memory, so it is prefetched.
       EXPECT_EQ(schedule[kPrefetch] > 0, schedule[kPackB] == 0) << space.text(point);
       return !::testing::Test::HasFailure();
     });
@@ -76,7 +76,7 @@ TEST(Narrow, FewRowsWidenAWeightWhereItLies) {
   }
 }
 
-// Work that takes longer than loading a copy is done once, by packing.
+// Elementwise work that takes longer than loading a packed copy is done only once, by packing.
 TEST(Narrow, WorkThatIsDoneInPlaceIsLittle) {
   const Machine machine = machine_with(std::string_view("cpu:avx512"));
   const auto computed = [&](const std::string& work) {

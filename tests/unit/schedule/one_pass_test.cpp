@@ -1,4 +1,4 @@
-// Random groups around a softmax, computed in turns along the keys: kernels compute their graphs.
+// Random groups around a softmax, which are computed in turns along the keys: their kernels compute their graphs.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -16,8 +16,9 @@
 namespace wl {
 namespace {
 
-// Draws a group: heads that may share keys; scores that are scaled, masked or added to; exp or exp2 of the scores minus
-// their maximum; products of these with values; a division before the products, after them or none.
+// Draws a group like attention: heads that may share keys; scores that may be scaled, masked or added to; exp or exp2
+// of the scores minus their maximum; the products of these with values; and a division before the products, after them
+// or none.
 class Drawn {
  public:
   explicit Drawn(uint64_t seed) : state_(mix(seed)) {}
@@ -174,7 +175,8 @@ TEST(Resident, RandomAttentionMeansTheGraph) {
     }
     testing::expect_meanings(graph, domain, space, machine, {points[seed % points.size()]}, &kernels,
                              [](const Kernel& kernel, const Point&) {
-                               // Shared memory holds only operands of products and coordinates along an axis.
+                               // Shared memory holds no intermediate values, only operands of products and coordinates
+                               // along an axis.
                                for (const std::string& name : shared_by(kernel))
                                  EXPECT_TRUE(name == "turn" || name.starts_with("counted")) << name;
                              });
@@ -184,7 +186,7 @@ TEST(Resident, RandomAttentionMeansTheGraph) {
   EXPECT_GT(kernels, 2 * groups / 3);
 }
 
-// The keys and values of a turn of 128 keys with 128 features exceed the shared memory of a block of an MI300X.
+// The keys and values of one turn (128 keys, 128 features) exceed the shared memory that a block of an MI300X may have.
 TEST(Resident, PlansFitSharedMemory) {
   const Machine machine = testing::machine_with("hip:gfx942");
   const Graph graph = parse(testing::attention_of_halves("bf16", 256, 512, 128, 128)).value();

@@ -50,7 +50,7 @@ inline constexpr const char* kTwoMaps = R"(graph {
 
 inline constexpr const char* kPacked[] = {kThreeProducts, kRowsAndColumns, kMapAndProduct, kTwoMaps};
 
-// The scores and their product are stitched on machines with lanes, and packed with another product.
+// Scores and the product that reads them, which are stitched on machines with lanes, and packed with another product.
 inline constexpr const char* kScoresAndProduct = R"(graph {
   %0 = input "q" : f32[2,32,8] normal(0,1)
   %1 = input "k" : f32[2,48,8] normal(0,1)

@@ -1,4 +1,4 @@
-// Packed groups: every sampled plan computes its graph, and no block does the work of another member.
+// Packed groups: every sampled plan computes its graph, and no block does work of two members.
 #include <absl/strings/str_replace.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST(Packed, PointsAreCountedWithoutAWalk) {
   }
 }
 
-// On this target, the spaces of the products have millions of points; counting them would take seconds.
+// On this target, the products' spaces have millions of points. They are not counted, since that would take seconds.
 TEST(Packed, LargeSpacesAreNotCounted) {
   const Machine machine = machine_with("cuda:sm_80");
   const std::string text = absl::StrReplaceAll(testing::kThreeProducts, {{"f32", "bf16"}, {"24", "512"}});
@@ -116,7 +116,8 @@ TEST(Packed, WhatIsNoSetOfKernelsIsRefused) {
               ::testing::HasSubstr("the group is connected"));
 }
 
-// Sections share memory, but no block runs two of them. If one did, check_barriers() would report it.
+// The sections of a packed kernel use the same memory without barriers, because no block runs two sections. If a block
+// did, check_barriers() would report it.
 TEST(Packed, SectionsNeedNoBarriersBetweenThem) {
   const Machine machine = machine_with("sim:cuda");
   const Graph group = parsed(testing::kThreeProducts);
@@ -131,7 +132,7 @@ TEST(Packed, SectionsNeedNoBarriersBetweenThem) {
   EXPECT_FALSE(check_barriers(kernel).ok());
 }
 
-// Packs any two groups; in half of the cases they may share an input.
+// Packs the parts of random pairs of groups. In half of the pairs, both parts may read one input.
 TEST(Packed, RandomPairsMeanTheirGraphs) {
   const uint64_t first = testing::test_seed(20261123);
   const auto wanted = static_cast<int>(testing::scaled(400));

@@ -1,4 +1,4 @@
-// Points of a space that tests choose among all legal ones.
+// Functions by which tests select some of a space's legal points.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace wl::testing {
 
-// Draws `count` points of a space from those that are `wanted`; none if there are none. A point may be drawn twice.
+// Draws `count` points, possibly with repetitions, from the `wanted` points of a space. Returns none if none is wanted.
 inline std::vector<Point> drawn_points(const Space& space, size_t count, uint64_t seed,
                                        const std::function<bool(const Point&)>& wanted) {
   std::vector<Point> all, out;
@@ -21,7 +21,7 @@ inline std::vector<Point> drawn_points(const Space& space, size_t count, uint64_
   return out;
 }
 
-// Returns the seeds of a space, and about `count` of its first `most` points, evenly spread.
+// Returns the seeds of a space, and about `count` points spread evenly over its first `most` points.
 inline std::vector<Point> spread_points(const Space& space, uint64_t count, uint64_t most) {
   std::vector<Point> out = space.seeds;
   const uint64_t stride = space.count(most) / count + 1;

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Every block stores its element and, in the next pass, reads its neighbour's.
+// Every block stores one element and, in the next pass, reads the element of the next block.
 constexpr const char* kNeighbours =
     R"(kernel "k" target="cpu:generic" grid=4 threads=1 unroll=1 accumulators=1 compiler="gcc" {
   p0 = in "x" : f32 [4]
@@ -62,7 +62,7 @@ TEST(Passes, KeepNothingElse) {
               HasSubstr("a workspace for one pass"));
 }
 
-// Of two blocks, the one that ends last adds the elements of both.
+// The blocks work in pairs: the one of the two that ends last adds the elements of both.
 constexpr const char* kCounted =
     R"(kernel "k" target="cpu:generic" grid=4 threads=1 unroll=1 accumulators=1 compiler="gcc" {
   p0 = in "x" : f32 [4]
@@ -93,7 +93,7 @@ TEST(Passes, OfTheLastBlockRunOnce) {
   EXPECT_THAT(complaint(changed(kCounted, "last 2", "last 2 p2[0] strides []")), HasSubstr("one thread needs no flag"));
 }
 
-// kNeighbours within a cluster of two blocks, in one pass.
+// Like kNeighbours, but in one pass, within clusters of two blocks.
 constexpr const char* kCluster =
     R"(kernel "k" target="sim:cuda" grid=4 threads=32 unroll=1 accumulators=1 compiler="gcc" wave=32 team=32 teams=1 cluster=2 {
   p0 = in "x" : f32 [4]
@@ -143,11 +143,11 @@ TEST(Parts, GiveEveryBlockSomething) {
         }
 }
 
-// If there are fewer rows than units, dividing rows is the first choice; otherwise it is not offered.
+// If there are fewer rows than units, the first choice divides rows among blocks. Otherwise rows are never divided.
 TEST(Parts, AreTheFirstChoiceOfFewLongRows) {
   const auto first = [](const char* target, const char* text, bool small) {
     Machine machine = testing::machine_with(target);
-    machine.units = 0;  // 0 stands for the target's own number of units
+    machine.units = 0;  // 0 means: as many as the target has
     machine.part_elements = small ? testing::kPartElements : Machine().part_elements;
     const Graph group = parse(text).value();
     const Domain domain = analyze(group, machine).value();

@@ -8,7 +8,8 @@
 
 namespace wl::testing {
 
-// For every other seed, the graphs share an input if they have inputs of equal type and fill.
+// Returns a graph of two unconnected parts. For every other seed, the parts share an input if both have one of equal
+// type and fill.
 inline Graph side_by_side(uint64_t seed) {
   const RandomGraphOptions options = {.nodes = 6, .largest = 400, .f32_only = true, .zero_extents = false};
   Graph both = random_graph(2 * seed, options);

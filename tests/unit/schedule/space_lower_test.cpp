@@ -57,7 +57,7 @@ struct Product {
   }
 };
 
-// A product of `rows` rows and a weight in panels of 64 columns.
+// A product of a matrix with `rows` rows and a weight in panels of 64 columns.
 Product in_panels(int64_t rows, int64_t depth = 2048, int64_t panels = 64) {
   Product out{
       *parse(cat("graph {\n%0 = input \"a\" : f32[", rows, ",", depth, "]\n%1 = input \"b\" : f32[", panels, ",", depth,
@@ -84,11 +84,11 @@ TEST(SpaceLower, AWeightOfSeveralPanelsIsAlwaysPrefetched) {
   EXPECT_TRUE(ever(shallow, 0)) << "no row is so far ahead";
   EXPECT_TRUE(ever(in_panels(8, 2048, 1), 0)) << "it may be what another kernel has just stored";
   const std::string kernel = large.kernel(large.space.seeds[0]);
-  EXPECT_THAT(kernel, HasSubstr("+ 4096] strides [0,1] level 1"));  // 64 rows of 64 columns ahead
+  EXPECT_THAT(kernel, HasSubstr("+ 4096] strides [0,1] level 1"));  // prefetches 64 rows of 64 columns ahead
 }
 
-// While tiles of rows are multiplied with a panel in turn, each of them prefetches into the second-level cache one line
-// of every row of the next panel, or of the next block of the depth; the last block prefetches none.
+// While each of several row tiles is multiplied with a panel, it prefetches one cache line of every row of the next
+// panel, or of the next block of the depth, into the second-level cache. The last block prefetches nothing.
 TEST(SpaceLower, WhatFollowsInAWeightIsFetchedWhileTilesTakeTurns) {
   const Product many = in_panels(56);
   const auto lowered = [](const Product& product, const char* choices) {
@@ -107,7 +107,7 @@ TEST(SpaceLower, WhatFollowsInAWeightIsFetchedWhileTilesTakeTurns) {
   EXPECT_EQ(count(lowered(in_panels(14), "kc=512 row_tiles_outermost=1")), std::pair(2, 0)) << "one tile, two lines";
 }
 
-// A row of 16 columns is two vectors of AVX2 but one line, so it is prefetched once.
+// On AVX2, a row of 16 columns has two vectors but only one cache line, so it is prefetched once.
 TEST(SpaceLower, ALineIsFetchedOnce) {
   const Graph graph = *parse(R"(graph {
   %0 = input "a" : f32[56,2048]
@@ -127,7 +127,7 @@ TEST(SpaceLower, ALineIsFetchedOnce) {
   int64_t hints = 0;
   testing::each_of(*kernel, InstrOp::kPrefetch,
                    [&](const Instr& instr) { hints += kernel->tiles[instr.args[0]].layout.count('r'); });
-  // Whole row tiles and the last one each prefetch the row that is read 64 iterations later, and a row of the next
+  // Full row tiles and the partial one each prefetch the row that is read 64 iterations later, and a row of the next
   // panel.
   EXPECT_EQ(hints, 2 * 2) << print(*kernel);
 }

@@ -95,7 +95,7 @@ TEST(Space, ScheduleOfAPoint) {
   const Schedule schedule = tiny().schedule({1, 2, 0});
   EXPECT_EQ(schedule[kPrefetch], 8);
   EXPECT_FALSE(schedule.has(kPackB));
-  EXPECT_EQ(schedule[kPackB], 1);  // the table's value for kernels without the choice
+  EXPECT_EQ(schedule[kPackB], 1);  // the table's value for kernels that lack this choice
   EXPECT_DEATH(schedule[kThreads], "the schedule has no threads");
 }
 
@@ -111,8 +111,8 @@ TEST(Space, RowsOfALongSoftmaxPipelineAndStream) {
   EXPECT_LT(space.count(), 100'000u);
 }
 
-// Rows that only the second-level cache holds: the next row is prefetched in the last phase, and all phases may be
-// fused although a row has several loops.
+// If a row fits only the second-level cache, the next row is prefetched in the last phase, and all phases may be fused
+// although the row has several loops.
 TEST(Space, LongRowsAreFetchedLateAndPipeline) {
   const std::string full = "f32[64,10,4096]";
   const Space space = space_for(cat("graph {\n%0 = input \"x\" : ", full, "\n%1 = reduce_sum %0 axes=[1,2] : f32[64]",
@@ -143,7 +143,8 @@ TEST(Space, SmallOrUnalignedGroupsDoNotStream) {
   EXPECT_FALSE(streams(space_for(softmax(8, 1024))));
 }
 
-// A tile has as many rows as fit into the registers, besides the values that its rows share.
+// The rows of a tile, and the values that all these rows read, must fit into the registers; a tile may have as many
+// rows as that allows.
 TEST(Space, ColumnsThatReadSomethingInCommonAreRowsOfATile) {
   const auto heights = [](const Space& space) {
     std::set<int64_t> found;
@@ -172,7 +173,7 @@ TEST(Space, ColumnsThatReadSomethingInCommonAreRowsOfATile) {
             std::set<int64_t>{1});
 }
 
-// Tables that every iteration of a loop reads again are walked in cache blocks if they do not fit a cache.
+// If every iteration of a loop reads the same tables and these exceed a cache, the map is walked in cache blocks.
 TEST(Space, MapsThatReadTablesAgainHaveBands) {
   const auto bands = [](int64_t tokens) {
     const std::string full = cat("f32[8,", tokens, ",64]"), table = cat("f32[", tokens, ",64]");

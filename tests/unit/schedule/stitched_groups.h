@@ -31,7 +31,7 @@ inline constexpr const char* kAttention = R"(graph {
   output "y" %11
 })";
 
-// Attention as in models, where heads lie within tokens in inputs and output.
+// Attention as in models: in inputs and output, each token's heads are adjacent.
 inline constexpr const char* kHeads = R"(graph {
   %0 = input "q" : f32[32,24] normal(0,1)
   %1 = input "k" : f32[16,24] normal(0,1)
@@ -49,7 +49,8 @@ inline constexpr const char* kHeads = R"(graph {
   output "y" %12
 })";
 
-// q, k and v are slices of one projection. Blocks divide the heads, an axis that only the input's reshape shows.
+// q, k and v are slices of one projection. Blocks divide the heads, and only the reshape of the input shows the heads'
+// axis.
 inline constexpr const char* kHeadsOfOneInput = R"(graph {
   %0 = input "qkv" : f32[16,72] normal(0,1)
   %1 = reshape %0 : f32[16,3,3,8]
@@ -98,7 +99,7 @@ inline constexpr const char* kNormThenProduct = R"(graph {
   output "y" %10
 })";
 
-// The vectors of the norm have two elements, those of the product four.
+// The norm uses vectors of two elements, and the product vectors of four.
 inline constexpr const char* kTwoWidths = R"(graph {
   %0 = input "x" : f32[32,22] normal(0,1)
   %1 = input "w" : f32[22,40] normal(0,1)
@@ -119,7 +120,8 @@ inline constexpr const char* kTwoAxes = R"(graph {
   output "y" %4
 })";
 
-// A sum that later kernels read, and a norm of it. The constant has the same shape however the graph is divided.
+// A sum that later kernels read as well, and a norm of the sum. The constant keeps its shape, however the group is
+// divided among blocks.
 inline constexpr const char* kStoredAndRead = R"(graph {
   %0 = input "x" : f32[32,24] normal(0,1)
   %1 = input "w" : f32[24,24] normal(0,1)
@@ -134,8 +136,8 @@ inline constexpr const char* kStoredAndRead = R"(graph {
   output "sum" %5
 })";
 
-// Groups that one pass over the keys can compute, in turns of 32 keys.
-// Causal attention by a mask of positions: a row sees itself and earlier keys. The division follows the product.
+// Groups that can be computed in one pass over the keys, in turns of 32 keys. First, causal attention with a mask of
+// positions: a row sees itself and earlier keys. The division comes after the product.
 inline constexpr const char* kCausal = R"(graph {
   %0 = input "q" : f32[2,64,8] normal(0,1)
   %1 = input "k" : f32[2,96,8] normal(0,1)
@@ -160,8 +162,8 @@ inline constexpr const char* kCausal = R"(graph {
   output "y" %19
 })";
 
-// A row sees only keys at least 40 positions before it; the first 40 rows see none, and their results are NaN. Nothing
-// is divided.
+// A row sees only keys that are at least 40 positions before it. The first 40 rows see no key, so their results are
+// NaN. There is no division by the sum.
 inline constexpr const char* kRowsWithoutKeys = R"(graph {
   %0 = input "q" : f32[64,8] normal(0,1)
   %1 = input "k" : f32[64,8] normal(0,1)
@@ -212,8 +214,8 @@ inline constexpr const char* kGroupedHeads = R"(graph {
   output "y" %24
 })";
 
-// A prime number of keys, a mask of rows and keys, and one of keys: the last turn is shorter, and each turn transposes
-// its part of the first mask.
+// The number of keys is prime, so the last turn is shorter. One mask is over rows and keys, and each turn transposes
+// its part of it; another mask is over keys.
 inline constexpr const char* kOddKeysAndMasks = R"(graph {
   %0 = input "q" : f32[1,128,3] normal(0,1)
   %1 = input "k" : f32[1,149,3] normal(0,1)
@@ -239,7 +241,7 @@ inline constexpr const char* kOddKeysAndMasks = R"(graph {
   output "y" %20
 })";
 
-// Attention whose products are of 16-bit floats. `type`: bf16 or f16.
+// Attention with products of 16-bit floats. `type`: bf16 or f16.
 inline std::string attention_of_halves(const std::string& type, int64_t queries, int64_t keys, int64_t depth,
                                        int64_t width) {
   const std::string rows = cat("[2,", queries, "]"), all = cat("[2,", queries, ",", keys, "]");
@@ -261,15 +263,16 @@ inline std::string drawn_attention_of_halves(uint64_t seed) {
   return attention_of_halves(seed % 2 == 0 ? "bf16" : "f16", queries, keys, draw({16, 20, 64}), draw({16, 24, 40}));
 }
 
-// Attention of narrow floats whose rows, keys and features fill fragments of matrix instructions. Draws the number of
-// heads; scores in f32 or rounded, scaled, causal, masked or biased; a division before the second product, or none.
+// Draws attention of narrow floats whose rows, keys and features fill fragments of matrix instructions. The number of
+// heads is drawn, and whether scores are f32 or rounded, scaled, causal, masked or biased, and divided before the
+// second product.
 inline Graph drawn_resident_attention(uint64_t seed) {
   uint64_t state = seed;
   const auto draw = [&](std::initializer_list<int64_t> of) { return of.begin()[split_mix(state) % of.size()]; };
   Builder out;
   const DType type = draw({0, 1}) == 0 ? DType::bf16 : DType::f16;
   const int64_t heads = draw({1, 2}), rows = draw({64, 128}), keys = draw({64, 128, 256});
-  // Half of the draws have features as wide as those of factors that stay in shared memory.
+  // Half of the draws have so many features that matrix instructions can read the factors from shared memory.
   const bool wide = seed / 5 % 2 == 0;
   const int64_t depth = wide ? draw({64, 128}) : draw({16, 32, 64}),
                 features = wide ? draw({64, 128}) : draw({16, 32, 64});
@@ -308,7 +311,7 @@ inline Graph drawn_resident_attention(uint64_t seed) {
   return out.finish().value();
 }
 
-// Returns those points of a stitched group whose stages pass values on in registers.
+// Returns those of the points whose stages pass values on in registers.
 inline std::vector<Point> with_resident_values(const Space& space, std::vector<Point> points) {
   std::erase_if(points, [&](const Point& point) {
     return axis_of(space.axes, kTurnValues) == nullptr || space.schedule(point)[kTurnValues] == 0;
@@ -316,7 +319,7 @@ inline std::vector<Point> with_resident_values(const Space& space, std::vector<P
   return points;
 }
 
-// Returns those points of a stitched group of which at least one stage multiplies by matrix instructions.
+// Returns those of the points in which at least one stage uses a matrix instruction.
 inline std::vector<Point> with_matrix_stages(const Space& space, std::vector<Point> points) {
   std::erase_if(points, [&](const Point& point) {
     const std::string plan = space.text(point), choice = ".matrix=";

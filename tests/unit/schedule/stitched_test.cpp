@@ -35,7 +35,7 @@ void check_stitched(const char* text, const Machine& machine, uint64_t points, i
 
 TEST(Stitched, SampledPlansMeanTheGraph) {
   int kernels = 0;
-  for (int row : {0, 2})  // the rows with 16 and with 4 lanes
+  for (int row : {0, 2})  // the targets with 16 and with 4 lanes
     for (const char* text : testing::kStitched) {
       check_stitched(text, machine_with(row), 12, &kernels);
       if (HasFatalFailure()) return;
@@ -59,7 +59,8 @@ std::vector<std::string> one_pass() {
   return texts;
 }
 
-// Turns give the graph's results for scores of -inf, for rows without keys and for keys that are skipped.
+// Computed in turns along the keys, groups give their graph's results for scores of -inf, rows without keys and skipped
+// keys.
 TEST(Stitched, OnePassMeansTheGraph) {
   int kernels = 0, groups = 0;
   for (const Machine& machine :
@@ -89,7 +90,8 @@ TEST(Stitched, OnePassMeansTheGraph) {
   EXPECT_GT(kernels, 60);
 }
 
-// The default keeps values in registers if possible, even if fewer rows per block would occupy all multiprocessors.
+// The default schedule keeps values in registers if possible, even if fewer rows per block would keep all
+// multiprocessors busy.
 TEST(Stitched, TheDefaultKeepsValuesInRegisters) {
   for (const char* target : {"cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx950", "hip:gfx1201"})
     for (const int64_t width : {64, 128}) {
@@ -99,12 +101,13 @@ TEST(Stitched, TheDefaultKeepsValuesInRegisters) {
       const Domain domain = analyze_group(group, machine).value();
       const Space space = space_of(group, domain, machine).value();
       EXPECT_EQ(testing::with_resident_values(space, {space.seeds[0]}).size(), 1) << space.text(space.seeds[0]);
-      // Other seeds do not, and may be faster.
+      // Other seeds keep no values in registers, and may be faster.
       EXPECT_LT(testing::with_resident_values(space, space.seeds).size(), space.seeds.size());
     }
 }
 
-// On a GPU, the stages of a turn reuse the same shared memory; values carried between turns have memory of their own.
+// On a GPU, all stages of a turn use the same shared memory, but values that are carried to the next turn have memory
+// of their own.
 TEST(Stitched, StagesOfATurnShareMemory) {
   const Machine machine = machine_with("sim:cuda");
   const Graph group = parsed(testing::kAttention);
@@ -132,7 +135,7 @@ TEST(Stitched, StagesOfATurnShareMemory) {
   EXPECT_GT(carried, 0);
 }
 
-// With causal masks, blocks of the first rows run fewer turns, and no block keeps a whole row of scores.
+// If attention is causal, blocks of early rows run fewer turns, and no block keeps whole rows of scores.
 TEST(Stitched, TurnsStopAtTheLastKeyThatCounts) {
   const Machine machine = machine_with("cpu:avx2");
   const auto turning = [&](const char* text) {
@@ -144,7 +147,7 @@ TEST(Stitched, TurnsStopAtTheLastKeyThatCounts) {
   };
   for (const Stitched& choice : turning(testing::kCausal)) {
     EXPECT_EQ(choice.turns.count * choice.turns.length, 96);
-    if (choice.rows == 64) continue;  // one block with all rows needs all keys
+    if (choice.rows == 64) continue;  // a single block with all rows needs all keys
     EXPECT_EQ(choice.turns.visited.axis, static_cast<int>(choice.counts.size()) - 1);
     EXPECT_EQ(choice.turns.visited.base, choice.rows - 1);
     EXPECT_EQ(choice.turns.visited.step, choice.rows);
@@ -156,7 +159,7 @@ TEST(Stitched, TurnsStopAtTheLastKeyThatCounts) {
   EXPECT_FALSE(turning(testing::kAttention).empty());
 }
 
-// The keys left over by full turns have a second copy of the stages, one of which transposes the mask.
+// The last, shorter turn has its own copy of the stages, one of which transposes the mask.
 TEST(Stitched, TheLastTurnTakesWhatIsLeft) {
   const Machine machine = machine_with("cpu:avx512");
   const Domain domain = analyze_group(parsed(testing::kOddKeysAndMasks), machine).value();
@@ -234,11 +237,11 @@ TEST(Slab, CutsFollowViewsBackwards) {
   const auto slab = slab_of(group, {4, 8});
   ASSERT_TRUE(slab.ok()) << slab.status();
   EXPECT_THAT(slab->counts, ::testing::ElementsAre(8, 3));
-  EXPECT_THAT(slab->shift(group, 0), ::testing::ElementsAre(4 * 24, 8));  // q moves with rows and heads
-  EXPECT_THAT(slab->shift(group, 1), ::testing::ElementsAre(0, 8));       // k moves with heads only
+  EXPECT_THAT(slab->shift(group, 0), ::testing::ElementsAre(4 * 24, 8));  // q depends on rows and heads
+  EXPECT_THAT(slab->shift(group, 1), ::testing::ElementsAre(0, 8));       // k depends on heads only
 }
 
-// Stitches neighbouring groups, from covers of random graphs, that together are not one loop nest.
+// Stitches neighbouring groups of random graphs' covers that do not form one loop nest.
 TEST(Stitched, RandomGroupsMeanTheGraph) {
   const uint64_t first = testing::test_seed(20261122);
   const auto wanted = static_cast<int>(testing::scaled(600));

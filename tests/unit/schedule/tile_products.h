@@ -1,4 +1,4 @@
-// Random products of narrow elements that fill tile registers, with partial tiles along every axis.
+// Random products of narrow elements, large enough for tile registers, with partial tiles along every axis.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace wl::testing {
 
-// The left operand has any order of axes or work on it. The right one is in panels of words, by rows or by columns.
-// There may be a batch, several loops along k, and work on the result.
+// The left operand has any order of axes, or elementwise work. The right operand is stored by rows, by columns or in
+// panels of words. Some products have a batch, several loops over k, or work on the result.
 inline std::string tile_product(uint64_t seed) {
   uint64_t state = seed * kGolden;
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(split_mix(state) % n); };
@@ -42,18 +42,18 @@ inline std::string tile_product(uint64_t seed) {
                      "mkj,kqj->mq", cat(m, ",", n));
     case 2:
       return product(input(0, a, cat(m, ",", k)) + input(1, b, cat(n, ",", k)), "%0", "mk,nk->mn", cat(m, ",", n));
-    case 3: {  // the left operand is stored transposed, and the last word is padded
+    case 3: {  // the left operand is stored transposed; the last word needs padding
       const int64_t most = k - below(word);
       return product(input(0, a, cat(most, ",", m)) + input(1, b, cat(most, ",", n)), "%0", "km,kn->mn",
                      cat(m, ",", n));
     }
-    case 4:  // a batch, two loops over k, the longer one outside
+    case 4:  // a batch, and two loops over k, the longer one outside
       return product(input(0, a, cat("2,", m, ",", k, ",3")) + input(1, b, cat("2,", k, ",3,", n)), "%0",
                      "bmlk,blkn->bmn", cat("2,", m, ",", n));
-    case 5:  // the longer loop inside; two axes of rows
+    case 5:  // the longer loop over k is the inner one; rows have two axes
       return product(input(0, a, cat("3,", m, ",3,", k)) + input(1, b, cat("3,", k, ",", n)), "%0", "bmlk,lkn->bmn",
                      cat("3,", m, ",", n));
-    default:  // work on the left operand
+    default:  // elementwise work on the left operand
       return product(
           input(0, a, cat(m, ",", k)) + cat("  %2 = abs %0 : ", a, "[", m, ",", k, "]\n") + input(1, b, cat(k, ",", n)),
           "%2", "mk,kn->mn", cat(m, ",", n));

@@ -1,4 +1,4 @@
-// Contractions in tile registers: every schedule computes its graph, and a damaged kernel does not.
+// Contractions in tile registers: every schedule computes its graph, and damaged kernels are refused or wrong.
 #include "compiler/schedule/contract/tiles.h"
 
 #include <gmock/gmock.h>
@@ -32,8 +32,8 @@ std::vector<Point> points_in_tiles(const Space& space, size_t count, uint64_t se
                                [&](const Point& point) { return space.schedule(point)[kMatrix] != kNoMatrix; });
 }
 
-// A product whose operands are read in place, in two by two registers with partial tiles: two tiles of 26 rows, and
-// steps of 12 words.
+// A product that reads its operands in place and has two by two accumulator registers, partly filled: two tiles of 26
+// rows, in steps of 12 words.
 const char* const kProduct = R"(graph {
   %0 = input "a" : bf16[51,24,2] normal(0,1)
   %1 = input "b" : bf16[2,24,32,2] normal(0,1)
@@ -95,10 +95,10 @@ TEST(Tiles, FirstSeedHasFourRegistersOfSums) {
   for (const TileRegister& shape : *shapes) found.emplace_back(shape.rows, shape.bytes);
   EXPECT_EQ(found, expected);
   EXPECT_EQ(kernel.buffers.back().name, "tile");        // nothing is packed
-  EXPECT_EQ(instrs_in(kernel.body, InstrOp::kMma), 2);  // one for each of the two tiles of rows
+  EXPECT_EQ(instrs_in(kernel.body, InstrOp::kMma), 2);  // one product for each of the two tiles of rows
 }
 
-// A kernel that reads, multiplies or stores other elements is refused or computes other results.
+// A kernel that reads, multiplies or stores wrong elements is refused or computes wrong results.
 TEST(Tiles, DamagedKernelsAreCaught) {
   const Searched one = lowered(kProduct);
   const Kernel whole = seed_kernel(one);
@@ -155,7 +155,7 @@ TEST(Tiles, RegistersAreRefusedWhereTheyDoNotFit) {
   });
   refused("not the instruction's fragments",
           [&](Kernel& k) { product(k, [&](Instr& i) { k.tiles[i.args[0]].layout.shape[1] -= 1; }); });
-  refused("not the instruction's fragments", [&](Kernel& k) {  // a register without rows
+  refused("not the instruction's fragments", [&](Kernel& k) {  // a tile register without rows
     product(k, [&](Instr& i) { k.tiles[i.result].layout.shape[0] = k.tiles[i.args[0]].layout.shape[0] = 16; });
   });
   refused("a tile in tile registers is only moved and multiplied", [&](Kernel& k) {
@@ -165,7 +165,8 @@ TEST(Tiles, RegistersAreRefusedWhereTheyDoNotFit) {
   });
 }
 
-// Tile registers are not offered where few rows or columns, or a depth without a divisor, leave them half empty.
+// Tile registers are not offered if they would be at most half full, because there are few rows or columns or because
+// the depth has no suitable divisor.
 TEST(Tiles, AreOfferedWhereRegistersAreMoreThanHalfFull) {
   const auto offered = [](const char* target, int m, int n, int k) {
     const Graph group = parsed(
@@ -179,7 +180,7 @@ TEST(Tiles, AreOfferedWhereRegistersAreMoreThanHalfFull) {
   EXPECT_FALSE(offered("cpu:amx", 8, 64, 64));
   EXPECT_FALSE(offered("cpu:amx", 64, 8, 64));
   EXPECT_FALSE(offered("cpu:amx", 64, 64, 2 * 37));
-  EXPECT_TRUE(offered("cpu:amx", 64, 64, 2 * 39));  // steps of 13 words
+  EXPECT_TRUE(offered("cpu:amx", 64, 64, 2 * 39));  // can be divided into steps of 13 words
 }
 
 }  // namespace

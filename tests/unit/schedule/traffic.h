@@ -1,4 +1,4 @@
-// Counts the elements that a kernel moves, from its instructions.
+// Counts the elements that a kernel loads and stores, by interpreting its loops.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 
 namespace wl::testing {
 
-// Calls visit(instr) for every instruction of a body, each time it runs, with the variables of its loops set in `vars`.
+// Calls visit(instr) each time an instruction of a body runs, with the current values of its loops' variables in
+// `vars`.
 template <typename Visit>
 void each_run(std::span<const Instr> body, VarValues& vars, const Visit& visit) {
   for (const Instr& instr : body) {
@@ -41,8 +42,8 @@ class TrafficCounter {
           const std::vector<int64_t> before = moved_;
           stored_ = 0;
           each_run(pass.body, vars_, [&](const Instr& instr) { visit(instr); });
-          // A team beyond the last row stores nothing, and loads what another team of its block loads too; it does not
-          // count.
+          // A team beyond the last row is not counted: it stores nothing and loads what another team of its block loads
+          // as well.
           if (kernel_.wave > 0 && stored_ == 0) moved_ = before;
         }
       }
@@ -50,7 +51,8 @@ class TrafficCounter {
   }
 
  private:
-  // Along an axis of stride 0, the slice has one element, which is copied to the whole axis of the tile.
+  // Along an axis of stride 0, a slice has only one element, which is copied to all elements of the tile along this
+  // axis.
   int64_t size(const Instr& instr, const Tile& tile) const {
     std::vector<int64_t> extents;
     int64_t total = 1;
@@ -96,12 +98,13 @@ class TrafficCounter {
   const Kernel& kernel_;
   VarValues vars_;
   std::vector<int64_t> moved_;
-  int64_t stored_ = 0;  // by the current team, outside of shared memory
+  int64_t stored_ = 0;  // stored by the current team, except to shared memory
 };
 
-// Elements that the kernel loads from or stores to each buffer (index as in kernel.buffers; shared ones included), all
-// blocks and teams together. What a team holds in several threads counts once, and what a guard excludes does not.
-// Takes time in proportion to the instructions that run, and to their elements where they are guarded.
+// Returns how many elements the kernel loads from or stores to each buffer (numbered as in kernel.buffers; shared
+// memory included), in all blocks and teams. An element that several threads of a team hold counts once, and one that a
+// guard excludes does not count. Takes time in proportion to the executed instructions, and for guarded ones to their
+// elements.
 inline std::vector<int64_t> elements_moved(const Kernel& kernel) {
   return TrafficCounter(kernel).run();
 }

@@ -52,15 +52,16 @@ TEST(AnalyticSeeds, AreLegalDistinctAndAlikeEveryTime) {
   const std::set<Point> distinct(first.space.seeds.begin(), first.space.seeds.end());
   EXPECT_EQ(distinct.size(), first.space.seeds.size());
   for (const Point& seed : first.space.seeds) EXPECT_TRUE(first.space.is_legal(seed)) << first.space.text(seed);
-  // The space's own first choice is still among the seeds.
+  // The first seed that the space had before is still among its seeds.
   EXPECT_TRUE(std::find(first.space.seeds.begin(), first.space.seeds.end(), own) != first.space.seeds.end());
-  // The best seed uses all threads, and its micro-kernel is large.
+  // The best seed uses all threads and a large micro-kernel.
   const Schedule best = first.space.schedule(first.space.seeds[0]);
   EXPECT_EQ(best[kThreads], 2);
   EXPECT_GE(best[kMr] * best[kNv], 16);
 }
 
-// Heights of 8, 9, 12 and 14 give the same kernel, since a tile has at most the image's seven pixels.
+// A tile has at most the image's seven pixels, so tile heights of 8, 9, 12 and 14 give the same kernel. Seeds must be
+// different kernels.
 TEST(AnalyticSeeds, AreOfDifferentKernels) {
   constexpr const char* kConvolution = R"(graph {
   %0 = input "x" : f32[64,7,7] normal(0,1)
@@ -92,7 +93,7 @@ TEST(AnalyticSeeds, ModelsAreSwitchedOffByName) {
   EXPECT_NE(group.space.seeds, own);
 }
 
-// The learned model is asked first if there is one. Here it prefers low tiles, which the analytic model does not.
+// If there is a learned model, it ranks first. Here it prefers low tiles, which the analytic model does not.
 TEST(AnalyticSeeds, TheLearnedModelIsAskedFirst) {
   Opened group = open(kProduct, "cpu:avx512");
   group.space.expected_log_ns = [&space = group.space](const Point& point) {
@@ -115,7 +116,8 @@ TEST(AnalyticSeeds, OthersKeepTheirOwn) {
   }
 }
 
-// For contractions on GPUs, the point that the pipeline model prefers is first, and the space's own first seed stays.
+// For contractions on GPUs, the first seed is the pipeline model's best point, and the space's previous first seed
+// remains.
 TEST(AnalyticSeeds, OfContractionsOnLanesComeFromThePipelineModel) {
   for (const char* target : {"cuda:sm_75", "cuda:sm_80", "cuda:sm_90a", "hip:gfx90a"}) {
     Opened group = open(kProduct, target);

@@ -46,17 +46,17 @@ TEST(Nearest, OffersWhatWonNearbyOnce) {
       {add_graph(64, 2048), plan(32), 1.5},
       {add_graph(64, 1024), plan(64), 1.0},                                            // the default schedule won
       {add_graph(1, 1), plan(128), 9},                                                 // another size entirely
-      {add_graph(64, 1024), "plan 2 target=cpu:avx2 class=map team=4", 2},             // not in this space
+      {add_graph(64, 1024), "plan 2 target=cpu:avx2 class=map team=4", 2},             // a choice that this space lacks
       {add_graph(64, 1024), "plan 2 target=cpu:avx2 class=rows tile_elements=64", 2},  // another loop class
       {add_graph(64, 1024), "plan 2 target=cuda:sm_90a class=map tile_elements=64",
-       2.0},  // a GPU says nothing about a CPU
+       2.0},  // a plan for a GPU tells nothing about a CPU
       {"no graph", plan(64), 2.0},
   };
   EXPECT_EQ(nearest_winners(here, tiles(), known, 4), (std::vector<Point>{{1}, {0}}));
   EXPECT_EQ(nearest_winners(here, tiles(), known, 1), (std::vector<Point>{{1}}));
 }
 
-// The winner of another machine comes after this machine's own, and its values are rounded to those of this space.
+// The winner on another target comes after the winners on this one. Its values are rounded to values of this space.
 TEST(Nearest, OffersWhatWonOnOtherTargets) {
   const Graph here = graph_of(add_graph(64, 1024));
   const std::vector<KnownPlan> known = {
@@ -78,10 +78,10 @@ TEST(Nearest, APlanIsTranslatedOrNothing) {
   space.legal = [](const Schedule& s) { return s[kTileElements] * s[kUnroll] <= 256; };
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=48 unroll=8"), (Point{2, 2}));  // 64, 4
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx2 class=map tile_elements=16"),
-            (Point{0, 0}));  // the plan is older than the axis `unroll`
+            (Point{0, 0}));  // the plan is older than the choice `unroll`
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=128 unroll=4"),
             std::nullopt);  // not a legal combination
-  // A plan of version 1, from another machine.
+  // A plan of version 1, for another target.
   EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=map tile=48 unroll=8"), (Point{2, 2}));
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=rows tile_elements=16"), std::nullopt);
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=16 team=2"), std::nullopt);

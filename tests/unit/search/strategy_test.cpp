@@ -33,7 +33,7 @@ uint64_t hash_of(const Point& point, uint64_t seed) {
   return h;
 }
 
-// Each axis has its own best value, independent of the others; one trial in ten fails, and times have 3 % noise.
+// Each axis has its own best value, independent of the other axes. One trial in ten fails, and times vary by 3 %.
 Observed measure(const Point& point, uint64_t seed) {
   double ns = 100;
   for (size_t i = 0; i < point.size(); ++i)
@@ -123,8 +123,8 @@ TEST_P(EveryStrategy, GuidedOnesBeatRandom) {
 INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, testing::ValuesIn(strategies().begin(), strategies().end()),
                          [](const auto& row) { return std::string(row.param.name); });
 
-// A register file: the first axes' product is the tile, and what exceeds 32 elements is spilled. Larger tiles are
-// faster while they fit; others are rejected.
+// Simulates a register file: the product of the first three axes is the tile, and elements beyond 32 are spilled.
+// Larger tiles are faster up to 32 elements; beyond that, trials are incorrect.
 Observed judged(const Point& point, bool facts) {
   const int64_t tile = int64_t{1} << (point[0] + point[1] + point[2]);
   Observed trial{point, true, 0};
@@ -163,7 +163,7 @@ TEST(Strategies, AskTheSeedsFirst) {
   EXPECT_EQ(points[1], space.seeds[1]);
 }
 
-// A model that is right up to a constant finds faster points early than no model.
+// If a model is right up to a constant factor, faster points are found earlier than without it.
 TEST(Strategies, AskWhatAModelLikes) {
   const Space without = large_space();
   Space space = large_space();
@@ -177,7 +177,7 @@ TEST(Strategies, AskWhatAModelLikes) {
   }
   EXPECT_LT(first, 0.9 * blind);
   EXPECT_LT(best_after(ranked, space, 96, 1), best_after(ranked, without, 96, 1));
-  // The model changes which points are proposed first.
+  // The model changes the order in which points are proposed.
   const std::vector<Point> points = ranked.propose(space, {}, 4, 1);
   ASSERT_EQ(points.size(), 4u);
   EXPECT_NE(points, ranked.propose(without, {}, 4, 1));

@@ -53,7 +53,7 @@ __attribute__((noinline)) double error(float got, long double want) {
   return std::fabs(static_cast<double>(got - want)) / ulp(rounded);
 }
 
-// Tests every `step`-th float, special values, and more arguments in the ordinary range.
+// Tests every `step`-th float, the special values, and additional arguments of ordinary size.
 template <class F, class S, class R>
 void measure(const char* name, F vector, S scalar, R reference, uint32_t step) {
   double worst = 0, worst_absolute = 0;
@@ -177,10 +177,10 @@ void arithmetic_floats() {
   }
 }
 
-// The remainder of a division that truncates; 0 where the divisor is.
+// The remainder of a truncating division; 0 if the divisor is 0.
 template <class T>
 T rest(T a, T b) {
-  const bool minus_one = std::numeric_limits<T>::is_signed && b == T(-1);  // which traps for the least number
+  const bool minus_one = std::numeric_limits<T>::is_signed && b == T(-1);  // a % -1 traps for the least number
   return b == 0 || minus_one ? T(0) : T(a % b);
 }
 

@@ -1,8 +1,9 @@
-// The second half of the probe, behind prelude_probe.cc: memory, casts, conditions and small floats; then main.
+// The second half of the probe, compiled after prelude_probe.cc: memory, casts, conditions and small floats; then
+// main().
 
 namespace {
 
-// `left` elements ending at a page that may not be touched, and guard values after a store.
+// Loads the last elements before an inaccessible page, and stores some elements without changing those beyond them.
 template <class V>
 void memory(const char* name) {
   typedef wl_e<V> T;
@@ -38,7 +39,7 @@ void memory(const char* name) {
     for (int i = 0; i < kLanes; ++i)
       if (Lanes<V>(kept).at[i] != static_cast<T>(i < n ? i : 5)) broken("keep", left, i);
   }
-  // Every second element, from a page's first one to another's last one.
+  // Gathers every second element, from the first one of a page to the last one of another page.
   for (int left = 1; left <= kLanes; ++left) {
     T* const first = end - (2 * left - 1);
     for (int i = 0; i < 2 * left - 1; ++i) first[i] = static_cast<T>(i + 1);
@@ -119,7 +120,7 @@ void casts(const char* name) {
   expect(Lanes<To>(ones).at[0] == 1 && Lanes<To>(wide).at[kLanes - 1] == 1, "cast of a comparison");
 }
 
-// Every value of a small integer, widened and narrowed.
+// Converts every value of a small integer type to a wider type and back.
 template <class Small>
 void widths(const char* name) {
   typedef wl_e<Small> T;
@@ -213,7 +214,7 @@ void eight_bits(const char* name, From from, To to) {
     const int back = to(f);
     if (std::isnan(want) ? back >> 7 || !std::isnan(from(static_cast<u8>(back))) : back != h)
       broken(name, static_cast<uint32_t>(h), 1, back, h);
-    if (m >= LARGEST) continue;  // between m and its neighbour: to the nearer, or to the even one
+    if (m >= LARGEST) continue;  // between m and m + 1: rounded to nearest, ties to even
     const double low = decode(m), high = decode(m + 1), middle = (low + high) / 2;
     const int sign_bit = h & 128;
     const auto at = [&](double x) { return to(static_cast<float>(sign * x)); };

@@ -23,7 +23,7 @@ TEST(Targets, HaveEveryRate) {
   }
 }
 
-// Without dot products or matrix instructions, a narrow float is as fast as f32, and no type is faster.
+// On targets without dot products and matrix instructions, narrow floats are as fast as f32, and no type is faster.
 TEST(Targets, MultiplyAsTheLoweringDoes) {
   for (const Target& target : targets()) {
     SCOPED_TRACE(std::string(target.name));
@@ -51,7 +51,7 @@ TEST(Targets, MultiplyAsTheLoweringDoes) {
   }
 }
 
-// The widest one comes first; the micro-kernel with the most accumulators reads it.
+// The first panel width is the largest one: that of the micro-kernel with the most accumulators.
 TEST(Targets, PanelsAreAsWideAsMicroKernels) {
   EXPECT_EQ(panel_widths(**target_named("cpu:avx512")), (std::vector<int64_t>{64, 32, 48}));
   EXPECT_EQ(panel_widths(**target_named("cpu:avx2")), (std::vector<int64_t>{16, 8}));

@@ -32,13 +32,13 @@ constexpr bool kSanitizedRunner = false;
 
 struct Escape {
   const char* name;
-  const char* reached;  // an expression: whether the attack succeeded. SECRET is a file, PARENT the id of this process
+  const char* reached;  // expression, true if the attack succeeded. SECRET is a file, PARENT this process's id
   Outcome outcome = Outcome::kCorrect;
   const char* message = "";
   const char* before = "";
 };
 
-// True unless the call returns -1 with EPERM (1), as calls do that the filter refuses whatever their arguments.
+// True unless the call fails with EPERM (1), as all calls do that the filter refuses regardless of their arguments.
 #define WL_NOT_REFUSED(...) "(syscall(" __VA_ARGS__ ") != -1 || *__errno_location() != 1)"
 
 const Escape kEscapes[] = {
@@ -137,13 +137,13 @@ const Escape kEscapes[] = {
      "0; })"},
     {"SendsToOthers", "syscall(__NR_sendto, 1, \"x\", 1, 0, 0, 0) >= 0 || " WL_NOT_REFUSED("__NR_sendmsg, 3, 0, 0")},
     {"ReceivesADescriptor", WL_NOT_REFUSED("__NR_recvmsg, 3, 0, 0")},
-    // These are last, because the memory of a sanitized runner is not limited.
+    // These attacks come last: the memory of a sanitized runner is not limited, so it cannot run them.
     {"MapsAHundredGigabytes", "mmap(0, 100L << 30, 3, 0x22, -1, 0) != (void*)-1"},
     {"AllocatesForEver", "({ for (;;) { volatile char* p = (volatile char*)malloc(1 << 26); p[0] = 1; } 1; })",
      Outcome::kRuntimeError, "SIGSEGV"},
 };
 
-// Declarations instead of headers, in addition to those of the tests' prelude.
+// Declarations that replace headers, in addition to those of the tests' prelude.
 constexpr char kCalls[] = R"(
 #include <asm/unistd.h>
 extern "C" { long syscall(long, ...); int open(const char*, int, ...); void* mmap(void*, unsigned long, int, int, int, long);
@@ -194,8 +194,8 @@ TEST(CandidateZoo, NothingIsReadOrLeftAndTheNextIsRight) {
   EXPECT_TRUE(std::filesystem::is_empty(options.work_dir));
 }
 
-// The expected value is no sum of the inputs, so a candidate can have it only by finding it in memory. The pattern that
-// it searches for is computed at run time, so that it does not find itself.
+// The expected value is no sum of the inputs, so a candidate can only find it in memory. The candidate computes the
+// pattern that it searches for at run time, so that it does not find its own code.
 TEST(CandidateZoo, ExpectedValuesAreNowhereInItsReach) {
   if (kSanitizedRunner) GTEST_SKIP() << "the memory of a sanitizer is too large to search";
   MeasureOptions options = testing::options();
@@ -228,7 +228,7 @@ static int $finds() {
 })";
   const std::string search =
       absl::StrReplaceAll(kSearch, {{"MASK", absl::StrCat(mask, "ul")}, {"HIDDEN", absl::StrCat(hidden, "ul")}});
-  // The second candidate contains the value, and shows that the search works.
+  // The second candidate contains the expected value itself, which shows that the search finds it.
   batch.candidates = {attacker(0, "$finds()", search, ""),
                       attacker(1, "$finds()", absl::StrCat("volatile double $known = 1234567.1234567;", search), "")};
   const absl::StatusOr<Measured> measured = measure(batch, options);

@@ -1,4 +1,4 @@
-// warploom-worker --check: its reports for people and for programs, and what the kernels that it runs show.
+// warploom-worker --check: its reports for people and for programs, and what it learns from the kernels that it runs.
 #include "worker/check.h"
 
 #include <gmock/gmock.h>
@@ -70,7 +70,7 @@ TEST(MachineCheck, AFolderThatCannotBeUsedIsMissing) {
   }
 }
 
-// The worker does not know the compiler's table of targets, so its own facts about a target must be the same.
+// The worker does not link the compiler's table of targets. Its own facts about a target must agree with that table.
 TEST(MachineCheck, VectorsAreThoseOfTheTarget) {
   for (const CpuTarget& row : cpu_targets()) {
     const auto target = target_named(row.name);

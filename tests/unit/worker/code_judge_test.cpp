@@ -29,11 +29,11 @@ Source source_of(int threads) {
 TEST(Occupancy, IsBoundByWhatRunsOutFirst) {
   CodeFacts code = good();
   EXPECT_EQ(occupancy_of(code, kHopper, 256), 1);
-  EXPECT_EQ(occupancy_of(code, kHopper, 32), 0.5);  // limited by the number of blocks
-  EXPECT_EQ(occupancy_of(code, kHopper, 33), 1);    // a wave belongs to one block
+  EXPECT_EQ(occupancy_of(code, kHopper, 32), 0.5);  // limited by the blocks per multiprocessor
+  EXPECT_EQ(occupancy_of(code, kHopper, 33), 1);    // warps are whole: 33 threads take two
   code.registers = 64;
   EXPECT_EQ(occupancy_of(code, kHopper, 256), 0.5);
-  code.registers = 65;  // registers are allocated as if there were 72
+  code.registers = 65;  // 65 registers occupy as many as 72
   EXPECT_EQ(occupancy_of(code, kHopper, 128), 7 * 128 / 2048.0);
   code = good();
   code.dynamic_shared = 100 * 1024;
@@ -62,7 +62,7 @@ TEST(Judgement, SaysWhy) {
   code = good();
   code.widest_store = 8;
   EXPECT_THAT(reject_reason(code, kHopper, source_of(256)), HasSubstr("stores of 16 bytes"));
-  code.widest_store = 0;  // an unknown width never rejects a kernel
+  code.widest_store = 0;  // a store whose width is unknown never rejects a kernel
   EXPECT_EQ(reject_reason(code, kHopper, source_of(256)), "");
   EXPECT_THAT(reject_reason(good(), kHopper, source_of(2048)), HasSubstr("2048 threads; the most are 1024"));
   code = good();
@@ -71,7 +71,7 @@ TEST(Judgement, SaysWhy) {
   code = good();
   code.registers = 100;
   EXPECT_THAT(reject_reason(code, kHopper, source_of(1024)), HasSubstr("not one block of 1024 threads"));
-  // Without limits, only the facts of the code itself can reject it.
+  // If the device's limits are unknown, a kernel can be rejected only for facts of its code alone.
   EXPECT_EQ(reject_reason(code, CodeLimits{}, source_of(1024)), "");
 }
 

@@ -59,11 +59,11 @@ TEST(Compile, SharesUnitsAndEqualSources) {
   EXPECT_EQ((*compiled)[10].seconds, 0);
 }
 
-// Two cores take as long as the longer of two units, so a long text shares its unit with no short ones.
+// Units are compiled on two cores, so the longer unit decides the time: a long text is not joined with short ones.
 TEST(Compile, UnitsHaveTextsOfAboutEqualLength) {
   std::vector<Candidate> candidates = {candidate(0, absl::StrCat(kAdd, "//", std::string(10'000, 'x'), "\n"))};
   for (int t = 1; t < 6; ++t) candidates.push_back(candidate(t, kAdd));
-  // `most` is the limit of candidates per unit, however short they are.
+  // `most` limits the number of candidates in a unit, however short their texts are.
   for (const auto& [most, beside] : {std::pair{8, 0}, std::pair{4, 1}}) {
     CompileOptions options;
     const Scratch scratch;
@@ -101,8 +101,8 @@ TEST(Compile, AnObjectThatIsKeptDependsOnItsSourceAlone) {
   EXPECT_EQ(objects.size(), 1u);
 }
 
-// An object linked by the linker alone needs libc and libm at most. If symbols of the compiler's own library are
-// missing (128-bit division here), the compiler driver links it.
+// Objects that need only libc and libm are linked by the linker alone. An object that needs the compiler's own library
+// (here for a 128-bit division) is linked by the compiler driver.
 TEST(Compile, LinksWithoutTheDriverWhereItCan) {
   std::vector<Candidate> candidates = {
       candidate(0, "c[0] = $fmod(a[0], b[0]); $memset(c, 0, i);",
@@ -193,14 +193,14 @@ TEST(Process, DeadlineThenKillLeavesNoGroupBehind) {
   EXPECT_EQ(process.wait(monotonic_ns() + 50'000'000, drain).status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE(process.kill().ok());
   EXPECT_FALSE(process.running());
-  // The processes of the group have been killed; init may take a moment to reap them.
+  // The group's processes have been killed; init may take a moment to reap them.
   const int64_t until = monotonic_ns() + 5'000'000'000;
   while (::kill(-group, 0) == 0 && monotonic_ns() < until) sched_yield();
   EXPECT_EQ(::kill(-group, 0), -1);
   EXPECT_EQ(errno, ESRCH);
 }
 
-// A killed bwrap may leave behind a sandbox that it still sets up but that has already left its process group.
+// A killed bwrap could leave behind a sandbox that is not set up completely and has already left the process group.
 TEST(Process, KilledEarlyLeavesNoBoxBehind) {
   if (const absl::Status works = sandbox_works(); !works.ok()) GTEST_SKIP() << works;
   for (int i = 0; i < 20; ++i) {

@@ -1,6 +1,7 @@
-// Kernels that fail in various ways, as CUDA text for Warploom's prelude, with the outcome that each must have: on a
-// real GPU, and on the fake driver (tests/fake_gpu). A comment tells the fake driver how to fail where simulated lanes
-// cannot. All have the arguments of add_batch(1024): two inputs and one output of 1024 floats each.
+// Kernels that fail in various ways, as CUDA text for Warploom's prelude, each with the outcome required on a real GPU
+// and on the fake driver (tests/fake_gpu). Where simulated lanes cannot fail in this way, a comment in the text tells
+// the fake driver how to fail. All kernels have the arguments of add_batch(1024): two inputs and one output of 1024
+// floats each.
 #pragma once
 
 #include <ostream>
@@ -14,7 +15,7 @@ namespace wl::testing {
 struct Specimen {
   const char* name;
   const char* body;     // may use the arguments p0, p1, p2 and `i`, the index of the thread's element
-  Outcome outcome;      // the outcome that the kernel must have
+  Outcome outcome;      // outcome that the trial must have
   const char* on_fake;  // text that the message must contain on the fake driver
   const char* fault = "";
   const char* before = "";
@@ -53,7 +54,7 @@ inline const std::vector<Specimen> kFaultZoo = {
     {"wrong_value", WL_GOOD " if (i < 512) wl_store<1>(p2 + i, 3.0f);", Outcome::kWrongResult, "expected"},
 };
 
-// Makes a candidate for "cuda:sm_90a" or another CUDA target from such a body.
+// Makes a candidate for "cuda:sm_90a" or another CUDA target from a specimen.
 Candidate gpu_candidate(int64_t trial, const std::string& target, const Specimen& specimen);
 Specimen good_specimen();
 

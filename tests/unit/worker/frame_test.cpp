@@ -86,7 +86,8 @@ TEST(Messages, EveryTruncationAndExtensionIsRefused) {
   EXPECT_FALSE(unpack<SetupCommand>(bytes + "x").ok());
 }
 
-// A flipped bit must never crash, or allocate more than the message can hold. Most changed messages do not parse.
+// Unpacking a message with a flipped bit must neither crash nor allocate more than the message can hold. Most such
+// messages are refused.
 TEST(Messages, FlippedBitsAreHarmless) {
   const std::string bytes = pack(setup());
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {

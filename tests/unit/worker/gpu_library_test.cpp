@@ -29,7 +29,7 @@ TEST(GpuLibraries, CallsAreJudged) {
     source.work_bytes = kCounterBytes + kMatmulWorkBytes;
   }
   batch.candidates[1].source.work_bytes = kCounterBytes;
-  batch.candidates[1].source.text.insert(1, " ");  // makes the texts differ: equal texts are compiled once
+  batch.candidates[1].source.text.insert(1, " ");  // equal texts would be compiled only once
   batch.candidates[2].source.text = "{}";
   call.d.argument = 3;
   batch.candidates[3].source.text = matmul_text(call);
@@ -41,7 +41,7 @@ TEST(GpuLibraries, CallsAreJudged) {
   ASSERT_TRUE(run.ok()) << run.status();
   const std::vector<Trial>& trials = run->trials;
   ASSERT_EQ(trials.size(), 5u);
-  EXPECT_EQ(trials[0].outcome, Outcome::kWrongResult) << trials[0].message;  // a product, not a sum
+  EXPECT_EQ(trials[0].outcome, Outcome::kWrongResult) << trials[0].message;  // a product where a sum is expected
   EXPECT_EQ(trials[1].outcome, Outcome::kRuntimeError);
   EXPECT_THAT(trials[1].message, HasSubstr("with a workspace of 4096 bytes; it needs 33558528"));
   EXPECT_EQ(trials[2].outcome, Outcome::kCompileError);

@@ -90,7 +90,7 @@ TEST(FakeGpus, TimeRightKernels) {
       Batch batch = batch_of({good_specimen(), good_specimen(), good_specimen()});
       batch.candidates[1].source.text += "// another\n";
       batch.recipe.cold = cold;
-      batch.recipe.hopeless_factor = 1e9;  // so that none is given up on a busy machine
+      batch.recipe.hopeless_factor = 1e9;  // no trial is given up, even on a busy machine
       batch.recipe.budget_ns = 60'000'000'000;
       batch.recipe.max_repeats = 8;
       batch.recipe.interleave = rounds;
@@ -116,11 +116,11 @@ TEST(FakeGpus, TimeRightKernels) {
 
 class OnFakeGpu : public ::testing::TestWithParam<testing::Specimen> {};
 
-// Any fault costs one trial: the kernels before it and after it are measured.
+// Each kind of fault costs only its own trial: the kernels before and after the faulty one are measured.
 TEST_P(OnFakeGpu, AFaultCostsOneTrial) {
   const FakeGpu fake;
   Batch batch = batch_of({good_specimen(), GetParam(), good_specimen()});
-  batch.recipe.deadline_ns = std::chrono::nanoseconds(testing::patience(3)).count() / 2;  // some faults take all of it
+  batch.recipe.deadline_ns = std::chrono::nanoseconds(testing::patience(3)).count() / 2;  // some faults use all of it
   const Measured measured = run_all(batch, options_for());
   ASSERT_EQ(measured.trials.size(), 3u);
   EXPECT_EQ(measured.trials[1].outcome, GetParam().outcome) << measured.trials[1].message;
@@ -144,9 +144,9 @@ INSTANTIATE_TEST_SUITE_P(Drivers, OnFakeGpu, ::testing::ValuesIn(kDriverFaults),
 TEST(FakeGpus, JudgementComesBeforeTheDevice) {
   const FakeGpu fake;
   Batch batch = batch_of({good_specimen(), good_specimen()});
-  batch.limits = {32, 128, 2048, 32, 255, 65536, 227 * 1024, 228 * 1024};  // blocks of 256 do not fit
+  batch.limits = {32, 128, 2048, 32, 255, 65536, 227 * 1024, 228 * 1024};  // blocks of 256 threads are too large
   batch.candidates[1].source.threads = 128;
-  batch.candidates[1].source.text += "// fault: crash\n";  // would be a runtime error if it ran
+  batch.candidates[1].source.text += "// fault: crash\n";  // would crash on the device if it ran
   batch.candidates[1].source.load_bytes = 32;
   const Measured measured = run_all(batch, options_for());
   ASSERT_EQ(measured.trials.size(), 2u);
@@ -157,7 +157,8 @@ TEST(FakeGpus, JudgementComesBeforeTheDevice) {
   EXPECT_EQ(measured.trials[1].code.registers, 32);
 }
 
-// Code that compilers optimise away can make every plan of a group seem to break its promise, so the first runs.
+// Compilers can optimise code away, so that every plan of a group seems to break its promise; the first candidate runs
+// even so.
 TEST(FakeGpus, TheFirstCandidateOfAGroupRunsIfItCan) {
   const FakeGpu fake;
   Batch batch = batch_of({good_specimen(), good_specimen()});
@@ -188,10 +189,10 @@ TEST(FakeGpus, TrialsKnowTheirClock) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
   EXPECT_EQ(measured.trials[0].clock_mhz, 1980);
   EXPECT_EQ(measured.trials[0].clocks_mhz.size(), measured.trials[0].samples_ns.size());
-  EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));  // because the sample was repeated
+  EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));  // since the sample was repeated
 }
 
-// The options, log, code object and error texts are those of hipRTC's manual.
+// The fake hipRTC's options, log, code object and error texts are those of hipRTC's manual.
 TEST(FakeGpus, HipRtcCompilesWhatClangCannot) {
   const FakeGpu fake;
   const WithoutClang no_clang;
@@ -218,7 +219,8 @@ TEST(FakeGpus, HipRtcCompilesWhatClangCannot) {
   EXPECT_THAT(measured.trials[3].message, HasSubstr("a lane spills 508 bytes; at most 32 pay"));
 }
 
-// hipRTC, like the fake one, ends the process for an architecture that it does not know, so it is not called.
+// For an architecture that it does not know, hipRTC (like the fake one) ends the process, so the worker does not call
+// it.
 TEST(FakeGpus, HipRtcIsNotAskedForWhatItDoesNotKnow) {
   const FakeGpu fake;
   const WithoutClang no_clang;
@@ -232,7 +234,8 @@ TEST(FakeGpus, HipRtcIsNotAskedForWhatItDoesNotKnow) {
               HasSubstr("and the installed hipRTC does not support gfx1100 (it knows gfx90a)"));
 }
 
-// The version decides, not the name. A clang that knows no architecture is skipped, and other programs are ignored.
+// Among several clangs, the newest one by version is used, whatever its name. A clang that does not know the
+// architecture is skipped, and other programs are ignored.
 TEST(FakeGpus, AreCompiledForByTheNewestClangThatKnowsThem) {
   const FakeGpu fake;
   const WithoutClang only_these;
@@ -246,7 +249,7 @@ TEST(FakeGpus, AreCompiledForByTheNewestClangThatKnowsThem) {
   EXPECT_THAT(gpus.found[1].device.compilers, ::testing::ElementsAre("clang"));
 }
 
-// The sandbox hides the worker's files from GPU compilers too.
+// The sandbox also hides the worker's files from GPU compilers.
 TEST(FakeGpus, CompilersReadNoFileOfTheWorker) {
   const FakeGpu fake;
   MeasureOptions options = options_for();
@@ -264,15 +267,14 @@ TEST(FakeGpus, CompilersReadNoFileOfTheWorker) {
   for (size_t t : {1, 2}) EXPECT_EQ(measured.trials[t].outcome, Outcome::kCorrect) << measured.trials[t].message;
 }
 
-// If a device computes wrong results from some time on, the canary in the next process detects it, and no candidate is
-// blamed.
+// If a device begins to compute wrong results, the canary in the next process detects this, and no candidate is blamed.
 TEST(FakeGpus, AWedgedDeviceIsQuarantined) {
   const FakeGpu fake;
   const Scratch scratch;
   setenv("WARPLOOM_FAKE_STATE", scratch.path("").c_str(), 1);
   const testing::Specimen wedge = {"wedge", WL_GOOD, Outcome::kRuntimeError, "", "wedge"};
   MeasureOptions options = options_for();
-  options.sandbox = Sandbox::kNone;  // the fake driver keeps its state in a folder that a sandbox would hide
+  options.sandbox = Sandbox::kNone;  // a sandbox would hide the folder with the fake driver's state
   const auto measured = measure(batch_of({wedge, good_specimen()}), options);
   ASSERT_FALSE(measured.ok());
   EXPECT_TRUE(absl::IsUnavailable(measured.status())) << measured.status();
@@ -299,12 +301,12 @@ TEST(FakeGpus, RunnersAndCompilersLiveOnBetweenBatches) {
   const pid_t first = state.runner.pid();
   EXPECT_EQ(run_all(batch_of({good_specimen()}), options_for(&state)).trials[0].outcome, Outcome::kCorrect);
   EXPECT_EQ(state.runner.pid(), first);
-  // Any error ends the runner.
+  // A runner ends after any error of a GPU.
   EXPECT_EQ(run_all(batch_of({testing::kFaultZoo[0]}), options_for(&state)).trials[0].outcome, Outcome::kRuntimeError);
   EXPECT_FALSE(state.runner.running());
 }
 
-// Another thread cancels during a hang: the process is killed and nothing is judged.
+// If another thread cancels while a kernel hangs, the process is killed and no candidate is judged.
 TEST(FakeGpus, CancelEndsAHang) {
   const FakeGpu fake;
   std::atomic<bool> cancel = false;
@@ -316,10 +318,10 @@ TEST(FakeGpus, CancelEndsAHang) {
   EXPECT_EQ(measured.trials.size(), 0u);
 }
 
-// The HIP driver by itself, since HIP compilers make no code that the fake driver could run.
+// Tests the HIP driver without a HIP compiler, since HIP compilers make no code that the fake driver could run.
 TEST(FakeGpus, SpeakHipToo) {
   const FakeGpu fake;
-  // A correct kernel from the fake NVRTC, loaded as a module of HIP.
+  // The fake NVRTC compiles a correct kernel, which the HIP driver loads as a module.
   Batch batch = batch_of({good_specimen()});
   batch.keep_objects = true;
   const Measured made = run_all(batch, options_for());
@@ -351,14 +353,14 @@ TEST(FakeGpus, SpeakHipToo) {
 }
 
 TEST(Gpus, NoSuchDeviceIsNobodysFault) {
-  // Without a compiler the batch ends before a device is used.
+  // If no compiler is available, the batch ends before a device is used.
   if (const std::string missing = gpu_compiler_missing(kTarget); !missing.empty()) GTEST_SKIP() << missing;
   MeasureOptions options = testing::options();
   const auto measured = measure(batch_of({good_specimen()}), options);
   ASSERT_FALSE(measured.ok());
 }
 
-// NVRTC compiles all these texts, so they fail on the device.
+// NVRTC accepts the texts of all faulty kernels, so they fail only on the device.
 TEST(Zoo, Compiles) {
   if (const std::string missing = gpu_compiler_missing(kTarget); !missing.empty()) GTEST_SKIP() << missing;
   for (const testing::Specimen& specimen : testing::kFaultZoo) {
@@ -368,7 +370,7 @@ TEST(Zoo, Compiles) {
   }
 }
 
-// On a real GPU, every kernel has its expected outcome, and the device works afterwards.
+// On a real GPU, every faulty kernel has its required outcome, and the device works afterwards.
 TEST(Zoo, IsSurvivedByARealGpu) {
   const Gpus gpus = find_gpus(testing::options().runner);
   const auto at = std::find_if(gpus.found.begin(), gpus.found.end(),

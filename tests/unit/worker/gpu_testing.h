@@ -11,7 +11,7 @@
 
 namespace wl::testing {
 
-// While it exists, runners that this process starts load the fake drivers and the fake NVRTC.
+// While a FakeGpu exists, runners that this process starts load the fake drivers and the fake NVRTC.
 class FakeGpu {
  public:
   FakeGpu() { setenv("LD_LIBRARY_PATH", WARPLOOM_FAKE_GPU, 1); }
@@ -25,12 +25,12 @@ class FakeGpu {
   FakeGpu& operator=(const FakeGpu&) = delete;
 };
 
-// While it exists, every clang++ on PATH fails, in this process and its children.
+// While a WithoutClang exists, every clang++ on PATH fails, in this process and its children.
 class WithoutClang {
  public:
   WithoutClang();
   ~WithoutClang() { setenv("PATH", path_.c_str(), 1); }
-  // Adds a shell script as the first program of this name on PATH.
+  // Adds a shell script that PATH finds before any other program of this name.
   void add(const std::string& name, const std::string& script) const;
   WithoutClang(const WithoutClang&) = delete;
   WithoutClang& operator=(const WithoutClang&) = delete;

@@ -1,4 +1,4 @@
-// Later timings reuse the objects that promotions compiled.
+// Later timings use the objects that were compiled for promotions, and do not compile them again.
 #include "worker/kept_objects.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(KeptObjects, AreOfOneSource) {
   other = source_of("text");
   other.target = "cpu:avx2";
   EXPECT_EQ(kept.find(other), nullptr);
-  // The same text, divided into prelude and text at another place, is another source.
+  // A source is identified by its prelude and its text, not by the two joined.
   other = source_of("xt");
   other.prelude = "te";
   EXPECT_EQ(kept.find(other), nullptr);
@@ -84,7 +84,7 @@ TEST(KeptObjects, AreFilesBesideWhatIsCompiled) {
                    .ok());
 }
 
-// A kernel is promoted twice, then chains of it and of another kernel are timed.
+// A kernel is promoted twice. Then chains of this kernel and another one are timed.
 TEST(KeptObjects, APromotedKernelIsNotCompiledAgain) {
   constexpr int64_t kElements = 1024;
   ReusedState state;
@@ -95,7 +95,7 @@ TEST(KeptObjects, APromotedKernelIsNotCompiledAgain) {
   batch.id = batch_id(1, 0, 0);
   absl::StatusOr<Measured> measured = measure(batch, options);
   ASSERT_TRUE(measured.ok()) << measured.status();
-  EXPECT_EQ(state.objects.bytes(), 0u);  // not kept: it may come from a shared translation unit
+  EXPECT_EQ(state.objects.bytes(), 0u);  // not kept: its unit may contain other kernels
 
   batch.id = batch_id(1, 1, 0);
   batch.phase = 1;
@@ -103,7 +103,7 @@ TEST(KeptObjects, APromotedKernelIsNotCompiledAgain) {
   for (int time = 0; time < 2; ++time) {
     measured = measure(batch, options);
     ASSERT_TRUE(measured.ok()) << measured.status();
-    EXPECT_EQ(measured->trials[0].compile_s > 0, time == 0);  // the second batch finds the object of the first
+    EXPECT_EQ(measured->trials[0].compile_s > 0, time == 0);  // the second promotion uses the object of the first
     EXPECT_EQ(measured->objects.at(0).size(), state.objects.bytes());
   }
 

@@ -1,4 +1,4 @@
-// Chains of kernels are timed in turn, on real intermediates, in a child process that a kernel may crash.
+// Chains of kernels are timed in turn, on real intermediate values, in a child process, which a kernel may crash.
 #include "worker/measure_chains.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using testing::kAdd;
 
 constexpr int64_t kChainElements = 1024;
 
-// Kernels: 0 adds, 1 crashes, 2 does not compile, 3 writes nothing.
+// The kernels of the batch: 0 adds, 1 crashes, 2 does not compile, 3 writes nothing.
 Batch chain_batch(std::vector<KernelChain> chains) {
   Batch batch = add_batch(kChainElements);
   batch.checks.clear();
@@ -42,7 +42,7 @@ Measured run_chains(const Batch& batch, bool fake = false) {
 const KernelChain kOnce = {0, "once", {}, {{0, {0, 1, 2}}}};
 const KernelChain kTwice = {1, "twice", {kChainElements * 4}, {{0, {0, 1, 3}}, {0, {3, 1, 2}}}};
 
-// A program installed without warploom-runner has no path to it.
+// If warploom-runner is not installed, its path is empty, and starting it is an error.
 TEST(Runner, ThatIsMissingIsAnError) {
   const auto runner = Runner::start({"", "compile", nullptr, nullptr, Sandbox::kBubblewrap});
   EXPECT_EQ(runner.status().code(), absl::StatusCode::kUnavailable);
@@ -104,7 +104,7 @@ TEST(MeasureChains, FakeTimesAreTheSumsOfTheKernels) {
     EXPECT_EQ(measured.trials[1].samples_ns[i], 2 * measured.trials[0].samples_ns[i]);
 }
 
-// The runner by itself: values are passed from step to step, and its commands are checked.
+// The runner alone: values are passed from step to step, and its commands are checked.
 class ChainRunner : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -152,7 +152,7 @@ TEST_F(ChainRunner, RefusesWhatDoesNotExist) {
       {7, {{0, {{0, 0}, {1, 0}, {3, 0}}}}},      // no such buffer
       {7, {{0, {{0, 0}, {1, 0}, {-1, 8192}}}}},  // beyond the arena
       {7, {{0, {{0, 0}, {1, 0}, {-1, -64}}}}},
-      {7, {{0, {{0, 64}, {1, 0}, {2, 0}}}}},  // an offset into a buffer
+      {7, {{0, {{0, 64}, {1, 0}, {2, 0}}}}},  // not the start of a buffer
       {7, {{0, std::vector<ChainCommand::Argument>(4097, {0, 0})}}},
   };
   for (const ChainCommand& command : wrong)

@@ -25,12 +25,12 @@ using ::testing::IsEmpty;
 using testing::kAdd;
 using ::testing::Not;
 
-constexpr int64_t kElements = 1024;  // elements in 16 blocks of 64
+constexpr int64_t kElements = 1024;  // number of elements, in 16 blocks of 64
 
 Measured run(const Batch& batch, const MeasureOptions& options = testing::options()) {
   absl::StatusOr<Measured> measured = measure(batch, options);
   EXPECT_TRUE(measured.ok()) << measured.status();
-  // No child is left, running or dead.
+  // All child processes have ended and have been waited for.
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
   return measured.ok() ? *std::move(measured) : Measured{};
@@ -38,7 +38,7 @@ Measured run(const Batch& batch, const MeasureOptions& options = testing::option
 
 TEST(Measure, RightKernelsAreTimed) {
   Batch batch = add_batch(kElements);
-  batch.recipe.hopeless_factor = 1e9;  // so that none is given up on a busy machine
+  batch.recipe.hopeless_factor = 1e9;  // no trial is given up, even on a busy machine
   for (int t = 0; t < 3; ++t) batch.candidates.push_back(candidate(t, absl::StrCat("// ", t, "\n", kAdd)));
   const Measured measured = run(batch);
   ASSERT_EQ(measured.trials.size(), 3u);
@@ -116,7 +116,7 @@ TEST(Measure, EachFaultIsOneFailedTrialOfItsClass) {
   Batch batch = add_batch(kElements);
   batch.recipe.deadline_ns = 1'500'000'000;
   for (const Fault& fault : kFaults) {
-    // The sanitizers' allocator has no limit and tolerates a double free, so the last two faults do not fault there.
+    // The last two faults do no harm with the sanitizers' allocator, which has no limit and tolerates a double free.
     if (kSanitized && std::string(fault.name) == "DoubleFree") break;
     const auto n = static_cast<int64_t>(batch.candidates.size());
     batch.candidates.push_back(candidate(n, fault.body, fault.before));
@@ -154,7 +154,7 @@ TEST(Measure, ForkingIsRefusedAndLeavesNothingBehind) {
                       candidate(1, "if (fork() < 0) abort(); sleep(1000);"), candidate(2, kAdd)};
   const Measured measured = run(batch);
   ASSERT_EQ(measured.trials.size(), 3u);
-  // The candidate never had a child process.
+  // The candidate could not start a child process.
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
   EXPECT_EQ(measured.trials[1].outcome, Outcome::kRuntimeError) << measured.trials[1].message;
   EXPECT_EQ(measured.trials[2].outcome, Outcome::kCorrect) << measured.trials[2].message;
@@ -179,11 +179,12 @@ TEST(Measure, ColdRunsRotateTheirData) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
 }
 
-// Each candidate continues with the copy of the data that follows the last one used by the candidate before it.
+// The inputs and outputs exist in several copies. Each candidate begins with the copy after the last one that the
+// previous candidate used.
 TEST(Measure, ColdRunsOfManyCandidatesAreAllJudgedByWhatTheyWrote) {
   Batch batch = add_batch(kElements);
   batch.recipe.cold = true;
-  batch.recipe.budget_ns = 1;  // so few calls that no candidate uses all copies
+  batch.recipe.budget_ns = 1;  // a budget for so few calls that no candidate uses all copies
   const std::string slow = absl::StrCat("if (i == 0) for (volatile int n = 0; n < 100000; ++n) {}", kAdd);
   for (int i = 0; i < 6; ++i) batch.candidates.push_back(candidate(i, slow));
   batch.candidates.push_back(candidate(6, absl::StrCat("if (i != 3) ", kAdd)));
@@ -202,7 +203,8 @@ TEST(Measure, EmptyTensorsAndEmptyGridsSimplyWork) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
 }
 
-// A byte result may equal the poison: it must not count as unwritten, but an unwritten byte must.
+// Outputs are filled with a poison byte before a run. A result that equals the poison must not count as unwritten, but
+// an unwritten byte must.
 TEST(Measure, IntegerPoisonIsDistinguishedFromResults) {
   for (bool writes : {true, false}) {
     Batch batch = add_batch(kElements);
@@ -217,7 +219,7 @@ TEST(Measure, IntegerPoisonIsDistinguishedFromResults) {
   }
 }
 
-// Every sixteenth page stays unwritten, and the values that are compared lie in none of them.
+// Every sixteenth page of the output stays unwritten, and none of the compared values lies in such a page.
 TEST(Measure, RegularGapsInLargeOutputsAreFound) {
   constexpr int64_t kLarge = int64_t{5} << 20;
   Batch batch = add_batch(kLarge, kLarge);
@@ -261,7 +263,7 @@ TEST(Measure, RoundsCheckAllSeedsAndKeepObjects) {
   EXPECT_EQ(measured.objects.size(), 2u);
   EXPECT_EQ(measured.trials[0].object_sha256.size(), 64u);
   EXPECT_EQ(measured.trials[0].samples_ns.size(), measured.trials[3].samples_ns.size());
-  // A kernel's object has the same bytes wherever it is compiled, and with whichever other kernels.
+  // The bytes of a kernel's object do not depend on the folder or on the kernels that are compiled with it.
   batch.candidates = {batch.candidates[0]};
   batch.recipe.deadline_ns = Recipe().deadline_ns;
   const Measured again = run(batch);
@@ -304,7 +306,7 @@ TEST(Measure, CancelStopsSoonAndKeepsWhatIsJudged) {
   std::atomic<bool> cancel{false};
   MeasureOptions options = testing::options();
   options.cancel = &cancel;
-  // The second candidate makes no progress, so the last report concerns the first one.
+  // The second candidate never ends, so the last report of progress is about the first one.
   std::atomic<bool> judged{false};
   options.progress = [&](const Progress& progress) {
     if (progress.done == 0 || progress.phase == "compile") return;
@@ -322,7 +324,7 @@ TEST(Measure, CancelStopsSoonAndKeepsWhatIsJudged) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
 }
 
-// Returns the runners among the children of this thread, or of the single-threaded process `parent`, and below.
+// Returns the process ids of runners below this thread, or below the single-threaded process `parent`.
 std::vector<pid_t> runners(const std::string& parent = "/proc/thread-self") {
   std::ifstream children(absl::StrCat(parent, "/children"));
   std::vector<pid_t> found;
@@ -348,7 +350,7 @@ TEST(Measure, AStoppedRunnerIsReplacedAndNobodyIsBlamed) {
     batch.candidates = {candidate(0, kAdd), candidate(1, absl::StrCat("// 1\n", kAdd))};
     MeasureOptions options = testing::options();
     int stopped = 0;
-    // It is called while the runner executes a command.
+    // The progress callback is called while the runner executes a command.
     options.progress = [&](const Progress& progress) {
       if (stopped > 0 || progress.phase != one.phase) return;
       for (pid_t pid : runners()) stopped += kill(pid, SIGSTOP) == 0;

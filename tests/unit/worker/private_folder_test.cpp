@@ -29,7 +29,7 @@ TEST_F(PrivateFolders, AreKeptWhileTheirProcessLives) {
   EXPECT_TRUE(fs::is_empty(parent));
 }
 
-// The folder's process was killed before the folder had an owner, or while it was being removed.
+// Folders are swept if their process was killed before it became their owner, or while it was removing them.
 TEST_F(PrivateFolders, WithoutAnOwnerAreSwept) {
   fs::create_directory(parent + "/measure.empty");
   fs::create_directory(parent + "/measure.half");

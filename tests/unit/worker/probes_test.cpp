@@ -1,4 +1,4 @@
-// A machine that cannot measure reports that, and blames no candidate.
+// If a machine cannot measure, it reports so and blames no candidate.
 #include "worker/probes.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ TEST(KnownKernel, BlamesNoCandidateWhereTheMachineIsNot) {
   tools.add("g++", "case \"$1\" in --version) exec /usr/bin/g++ \"$@\";; esac; echo no disk >&2; exit 1");
   Batch batch = add_batch(1024);
   batch.candidates.push_back(candidate(0, kAdd));
-  for (bool sound : {false, true}) {  // checked before the first batch, and after a batch of which all fail
+  for (bool sound : {false, true}) {  // probed before the first batch, and after a batch that fails completely
     const auto measured = measure_soundly(batch, device, testing::options(), &sound);
     EXPECT_TRUE(absl::IsUnavailable(measured.status())) << measured.status();
     EXPECT_THAT(measured.status().message(), HasSubstr("known to be right failed (compile_error: no disk)"));

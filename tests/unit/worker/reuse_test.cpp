@@ -1,5 +1,5 @@
-// A CPU runner that is kept between batches: which batches it serves, and what a candidate of an earlier batch can do
-// to later ones.
+// CPU runners that are kept between batches: which later batches they serve, and what candidates of earlier batches can
+// do to later ones.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -28,7 +28,7 @@ Batch batch_of(const std::string& id, const std::string& body = kAdd) {
   return batch;
 }
 
-// Measures a batch of one candidate and returns the process id of the kept runner, or 0 if none is kept.
+// Measures a batch of one candidate and returns the process id of the runner that is kept, or 0 if none is kept.
 pid_t kept(const Batch& batch, ReusedState* state, MeasureOptions options = testing::options()) {
   options.state = state;
   const absl::StatusOr<Measured> measured = measure(batch, options);
@@ -43,7 +43,7 @@ TEST(ReusedRunner, ServesTheRoundsOfOneSearch) {
   const pid_t first = kept(batch_of(batch_id(1, 0, 0)), &state);
   ASSERT_GT(first, 0);
   EXPECT_EQ(kept(batch_of(batch_id(1, 0, 8)), &state), first);
-  // For checks with another seed, the inputs are generated again.
+  // If the checks have another seed, the kept runner generates its inputs again.
   Batch other_seed = batch_of(batch_id(1, 0, 16));
   std::swap(other_seed.checks[0], other_seed.checks[1]);
   EXPECT_EQ(kept(other_seed, &state), first);
@@ -70,8 +70,8 @@ TEST(ReusedRunner, ServesSoManyBatchesAndNoMore) {
   EXPECT_EQ(served, 16);
 }
 
-// The first candidate is correct and keeps most of the memory that its process may have. The second one needs some: it
-// fails in the reused runner, and is correct in a fresh one.
+// The first candidate is correct and keeps most of the memory that its process may use. The second candidate needs some
+// memory: it fails in the reused runner, so it is tried in a new runner, where it is correct.
 TEST(ReusedRunner, DamageOfEarlierBatchesCondemnsNobody) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizers' allocators have no limit";
@@ -90,7 +90,7 @@ TEST(ReusedRunner, DamageOfEarlierBatchesCondemnsNobody) {
   EXPECT_NE(second, first);
 }
 
-// A fault of the candidate itself is one failed trial, as in a fresh runner.
+// A candidate that fails by its own fault costs one trial in a kept runner too.
 TEST(ReusedRunner, FaultsAreFoundInOneThatIsKept) {
   ReusedState state;
   EXPECT_GT(kept(batch_of(batch_id(1, 0, 0)), &state), 0);

@@ -1,4 +1,4 @@
-// Sources that attack the machine of the compiler: each is one failed or harmless candidate, nothing is read or left
+// Sources that attack the machine on which they are compiled: each costs one candidate at most, nothing is read or left
 // behind, and the next candidate compiles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,13 +28,12 @@ using ::testing::Not;
 
 constexpr char kSecret[] = "wl_secret_7319";
 constexpr int64_t kDeadline = 3'000'000'000;
-constexpr uintmax_t kMostBytes = 100 << 20;  // limit of what an attack may leave on the disk until its batch ends
+constexpr uintmax_t kMostBytes = 100 << 20;  // limit of bytes that an attack may leave on the disk until its batch ends
 
 struct Attack {
   const char* name;
-  const char*
-      text;  // before the kernel; SECRET is the path of a file, PLUGIN that of an object, PARENT this process's id
-  // Whether the kernel may compile: an attack without effect need not fail.
+  const char* text;  // text before the kernel. SECRET is a file, PLUGIN an object, PARENT this process's id
+  // whether the kernel may compile although the text attacks; an attack without effect need not fail
   bool may_compile = false;
 };
 
@@ -79,7 +78,8 @@ uintmax_t bytes_in(const std::string& folder) {
 
 class SourceZoo : public ::testing::TestWithParam<Attack> {
  protected:
-  // Compiles a shared object whose constructor creates a file; GCC loads a plugin before it checks its licence.
+  // Compiles a shared object whose constructor creates a file. GCC runs a plugin's constructor before it checks its
+  // licence.
   void SetUp() override {
     if (const absl::Status works = sandbox_works(); !works.ok()) GTEST_SKIP() << works;
     std::ofstream(secret_) << kSecret << " " << kSecret << "\n";
@@ -107,7 +107,7 @@ TEST_P(SourceZoo, ReadsAndLeavesNothing) {
   options.unit = 1;
   options.jobs = 1;
   options.sandbox = Sandbox::kBubblewrap;
-  // Units are taken from the back, so the attack is compiled between two correct kernels.
+  // Units are compiled in reverse order, so the attack is compiled between two correct kernels.
   const auto compiled =
       compile_cpu({candidate(0, kAdd), candidate(1, kAdd, text), candidate(2, absl::StrCat("//\n", kAdd))}, options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
@@ -132,7 +132,7 @@ TEST_P(SourceZoo, ReadsAndLeavesNothing) {
 INSTANTIATE_TEST_SUITE_P(All, SourceZoo, ::testing::ValuesIn(kAttacks),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Returns whether some process of this machine has this argument.
+// Returns whether some process on this machine has this argument.
 bool runs(const std::string& argument) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {

@@ -8,10 +8,10 @@
 namespace wl {
 namespace {
 
-// Simulated slots of a measurement: a call of slot i takes `costs[i]` ns, plus up to `noise` ns per run.
+// Simulates slots of a measurement: a call of slot i takes `costs[i]` ns, and each run up to `noise` ns more.
 struct SimulatedSlots {
   std::vector<int64_t> costs;
-  std::vector<int> order;  // the slot of each run, in order
+  std::vector<int> order;  // slot numbers of all runs, in order
   int64_t calls = 0;
   TimedRun run(int64_t noise = 0) {
     return [this, noise](int slot, int64_t n) {
@@ -48,7 +48,7 @@ TEST(Timing, SlowKernelStillGetsItsMinimum) {
   Recipe recipe;
   recipe.min_repeats = 5;
   EXPECT_EQ(time_slots(recipe, 1, slots.run())[0].samples_ns.size(), 5u);
-  EXPECT_EQ(slots.calls, 5);  // its check has warmed it up, so no other call is needed
+  EXPECT_EQ(slots.calls, 5);  // the candidate's check has already warmed up the kernel
 }
 
 TEST(Timing, FastKernelIsAveragedOverALoop) {
@@ -69,8 +69,8 @@ TEST(Timing, SamplesAtAnotherClockAreTakenOnceMore) {
   Recipe recipe;
   recipe.min_repeats = recipe.max_repeats = 8;
   const size_t plain = (time_slots(recipe, 1, slots.run()), slots.order.size());
-  // The third sample has a lower clock. When it is repeated, the clock is back to normal, or the sample stays marked
-  // and is not repeated again.
+  // The third sample was taken at a lower clock, so it is repeated. At the second try the clock is normal, or it is
+  // still low: then the sample stays marked and is not repeated again.
   for (const bool back : {true, false}) {
     slots.order.clear();
     const Samples samples = time_slots(recipe, 1, slots.run(),
@@ -119,7 +119,7 @@ TEST(Timing, TheNearerToTheBestTheMoreSamplesUntilACandidateHasLost) {
   }
 }
 
-// Other load can lengthen any sample, but one good sample is enough to keep the candidate.
+// Other load can only lengthen samples, so one good sample is enough to keep a candidate.
 TEST(Timing, OneUndisturbedSampleKeepsACandidate) {
   Recipe recipe;
   recipe.best_ns = 3'000'000;
@@ -136,10 +136,10 @@ TEST(Timing, RoundsAreFairAndAlternate) {
   SimulatedSlots slots{{1'000'000, 2'000'000, 3'000'000}, {}};
   Recipe recipe;
   recipe.interleave = true;
-  recipe.cold = true;  // no warm-up calls, so that the order below shows the rounds alone
+  recipe.cold = true;  // no warm-up calls, so that `order` shows only the rounds
   recipe.min_repeats = 4;
   recipe.budget_ns = 1;
-  recipe.best_ns = 1;  // nothing is hopeless in a promotion
+  recipe.best_ns = 1;  // no candidate of a promotion is given up as hopeless
   const std::vector<Samples> result = time_slots(recipe, 3, slots.run());
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(result[i].samples_ns.size(), 4u);
@@ -157,7 +157,7 @@ TEST(Timing, LongKernelsAreNotWarmedUpInEveryRound) {
   const std::vector<Samples> result = time_slots(recipe, 2, slots.run());
   ASSERT_EQ(result[0].samples_ns.size(), 5u);
   ASSERT_EQ(result[1].samples_ns.size(), 5u);
-  EXPECT_EQ(std::count(slots.order.begin(), slots.order.end(), 0), 1 + 5);  // one call warms it up
+  EXPECT_EQ(std::count(slots.order.begin(), slots.order.end(), 0), 1 + 5);  // one more call for the warm-up
   EXPECT_GE(std::count(slots.order.begin(), slots.order.end(), 1), 1 + 2 * 5);
 }
 
@@ -187,7 +187,7 @@ TEST(Timing, ThreeRoundsAreEnoughForVeryLongKernels) {
   EXPECT_EQ(time_slots(recipe, 2, slots.run())[1].samples_ns.size(), 3u);
   recipe.min_repeats = 2;
   EXPECT_EQ(time_slots(recipe, 2, slots.run())[1].samples_ns.size(), 2u);
-  // The limit of three rounds also holds for chains, whose budget is larger.
+  // Chains have a larger budget, but the limit of three rounds holds for them as well.
   recipe.min_repeats = 5;
   recipe.budget_ns = 30'000'000'000;
   EXPECT_EQ(time_slots(recipe, 2, slots.run())[1].samples_ns.size(), 3u);

@@ -10,12 +10,13 @@
 
 namespace wl::testing {
 
-// A convolution of images [batch, height, width, channels], or channels first, with zero padding or none.
+// A convolution of images [batch, height, width, channels] (or with channels first), with zero padding or without
+// padding.
 struct Convolution {
   std::string dtype = "bf16";
   int64_t batch = 1, height = 8, width = 8, channels = 16, filters = 16, taps = 3, stride = 1, dilation = 1;
   bool padded = true, channels_last = true, work = false;
-  std::string weights = {}, sum = {};  // dtypes, if not the image's
+  std::string weights = {}, sum = {};  // dtypes of weights and result; empty: the image's dtype
 
   std::string text() const {
     const int64_t reach = (taps - 1) * dilation, low = padded ? reach / 2 : 0, high = padded ? reach - reach / 2 : 0;
@@ -55,7 +56,7 @@ inline std::string product_in_runs(uint64_t seed) {
   Draw one(seed);
   const char* const dtypes[] = {"bf16", "f16", "bf16", "f32"};
   const std::string dtype = dtypes[one(0, 3)];
-  if (one(0, 4) == 0) {  // the rows have a batch, the columns have heads
+  if (one(0, 4) == 0) {  // a projection into heads, of a batch
     const int m = one(20, 70), k = 8 * one(5, 20), heads = one(2, 9), each = one(8, 40);
     const std::string out = cat(dtype, "[3,", heads, ",", m, ",", each, "]");
     return cat("graph {\n  %0 = input \"x\" : ", dtype, "[3,", m, ",", k, "] normal(0,1)\n  %1 = input \"w\" : ", dtype,
@@ -78,7 +79,7 @@ inline std::string product_in_runs(uint64_t seed) {
   return made.text();
 }
 
-// Products of u8 with i8, or the other way round: convolutions, and those of tile_products.h.
+// Products of u8 with i8 or of i8 with u8: convolutions, and the products of tile_products.h.
 inline std::string byte_product(uint64_t seed) {
   Draw one(seed);
   if (one(0, 2) == 0) {
@@ -98,7 +99,8 @@ inline std::vector<Point> matrix_points(const Space& space, size_t count, uint64
   return points_with(space, count, seed, [](const Schedule& schedule) { return schedule[kMatrix] != kNoMatrix; });
 }
 
-// Draws schedules whose tiles have several runs; for three seeds of four with a matrix instruction, where there is one.
+// Draws schedules whose tiles continue in the next row of the image. For three of four values of `seed`, they use a
+// matrix instruction if there is one.
 inline std::vector<Point> points_in_runs(const Space& space, size_t count, uint64_t seed) {
   const bool splits = std::any_of(space.axes.begin(), space.axes.end(), [](const Axis& axis) {
     return axis.choice == kRowRuns || axis.choice == kRowPlanes || axis.choice == kColumnRuns ||

@@ -1,4 +1,5 @@
-// Contractions by matrix instructions: every schedule computes its graph, and the space offers them where it should.
+// Contractions by matrix instructions: every schedule computes its graph, and the space offers these instructions for
+// suitable contractions only.
 #include "compiler/target/matrix.h"
 
 #include <gtest/gtest.h>
@@ -30,8 +31,8 @@ Space space_for(const Graph& group, const char* target) {
   return space_of(group, analyze(group, machine).value(), machine).value();
 }
 
-// Random schedules with matrix instructions, for random products: partial tiles of rows, columns and K, batches,
-// several loops of K, operands in any order of axes and with work on them.
+// Random products and random schedules with matrix instructions: with partial tiles of rows, columns and K, with
+// batches, with several loops over K, and with operands in any order of axes or computed elementwise.
 TEST(MatrixSchedules, OfRandomProductsMeanTheirGraphs) {
   int kernels = 0, with = 0, async = 0, tails = 0;
   const uint64_t first = testing::test_seed(20261201);
@@ -87,7 +88,7 @@ TEST(MatrixSchedules, OfBytesMeanTheirGraphs) {
   EXPECT_GE(kernels, testing::scaled(40));
 }
 
-// Operands that are contiguous along k are copied 16 bytes at a time, and a step has one wait and one barrier.
+// Operands that are contiguous along k are copied 16 bytes at a time. Each step has one wait and one barrier.
 TEST(MatrixSchedules, CopyOperandsAlongK) {
   const Graph group = parsed(product("bf16", 128, 128, 256));
   const Machine machine = machine_with("cuda:sm_80");
@@ -117,7 +118,8 @@ TEST(MatrixSchedules, CopyOperandsAlongK) {
   EXPECT_EQ(moved[1], 128 * 256 * row_tiles);
 }
 
-// Operands contiguous across k go through registers; beyond the end of K, elements computed from operands are set to 0.
+// Operands that are not contiguous along k are copied through registers. Elements computed from an operand are set to 0
+// beyond the end of K.
 TEST(MatrixSchedules, FillUpWhatWorkOnOperandsWouldNot) {
   const Graph group = parsed(R"(graph {
   %0 = input "a" : f16[40,37] normal(0,1)
@@ -162,7 +164,8 @@ TEST(MatrixSchedules, AreOfferedWhereOperandsAndTargetHaveThem) {
   EXPECT_FALSE(offers(product("bf16", 64, 64, 8), "cuda:sm_80"));
 }
 
-// A plan names the instruction as the table does, and no schedule has choices that have no effect with it.
+// A plan calls a matrix instruction by its name in the table, and no schedule with such an instruction has choices that
+// the instruction makes meaningless.
 TEST(MatrixSchedules, NameTheRowsOfTheTable) {
   EXPECT_EQ(value_text(kMatrix, kNoMatrix), "no");
   for (const MatrixInfo& row : matrices()) EXPECT_EQ(value_text(kMatrix, 1 + static_cast<int64_t>(row.op)), row.name);

@@ -1,4 +1,4 @@
-// Rows of tiles that neighbouring blocks share (raster_rows).
+// The choice raster_rows: neighbouring blocks compute tiles of several rows of tiles, not of one.
 #include <gtest/gtest.h>
 
 #include "compiler/schedule/contract/contract.h"
@@ -25,7 +25,8 @@ TEST(Raster, IsThereWhereBlocksAreMoreThanUnits) {
     const bool is_large = n > 512;
     EXPECT_EQ(axis_of(space.axes, kRasterRows) != nullptr, is_large) << n;
     if (!is_large) continue;
-    // The tiles of concurrent blocks form roughly a square, which reads less than whole rows of tiles.
+    // Blocks that run at the same time compute roughly a square of tiles, which reads less than whole rows of tiles
+    // would.
     const Schedule first = space.schedule(space.seeds[0]);
     const int64_t rows = first[kRasterRows] * rows_of_tile(first);
     EXPECT_GE(rows, 1024) << space.text(space.seeds[0]);
@@ -33,7 +34,7 @@ TEST(Raster, IsThereWhereBlocksAreMoreThanUnits) {
   }
 }
 
-// On a machine with one multiprocessor, small products have the choice too.
+// Schedules with raster_rows compute their graphs. With one multiprocessor, even small products offer raster_rows.
 TEST(Raster, MeansTheGraph) {
   int kernels = 0;
   const uint64_t first = testing::test_seed(20261201);
@@ -52,7 +53,7 @@ TEST(Raster, MeansTheGraph) {
       if (space.schedule(point)[kRasterRows] > 1 && points.size() < 2) points.push_back(point);
     testing::expect_meanings(graph, domain, space, machine, points, &kernels,
                              [&](const Kernel& kernel, const Point& point) {
-                               // The lowest digit of a block's number is its row within the shared rows.
+                               // The fastest digit of a block's number selects one of the raster_rows rows of tiles.
                                const Schedule schedule = space.schedule(point);
                                bool found = false;
                                for (const Var& var : kernel.vars)

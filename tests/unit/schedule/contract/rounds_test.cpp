@@ -1,4 +1,5 @@
-// Which tiles blocks compute: those of a last round that several blocks share, and those of the blocks on one die.
+// Which blocks compute which tiles: several blocks may share the tiles of the last round, and blocks on one die may get
+// neighbouring tiles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +38,7 @@ TEST(LastRound, OfRandomProductsMeansTheirGraphs) {
                                copying += kernel.copiers > 0;
                                EXPECT_EQ(instrs_in(kernel.body, InstrOp::kPass), 1);
                                EXPECT_EQ(kernel.sweeps(), 1);
-                               // Both rounds use the same shared memory.
+                               // The shared last round uses the same shared memory as the other rounds.
                                EXPECT_LE(kernel.scratch_bytes(), contract_shared(space.schedule(point), 4));
                              });
     if (HasFatalFailure()) return;
@@ -49,7 +50,7 @@ TEST(LastRound, OfRandomProductsMeansTheirGraphs) {
   EXPECT_GT(copying, 0);
 }
 
-// Nothing is shared where every block has equally many tiles, or where there would be more parts than blocks.
+// The last round is not shared if every block has equally many tiles, or if there would be more parts than blocks.
 TEST(LastRound, IsSharedWhereBlocksWouldHaveNone) {
   Machine machine = machine_with("cuda:sm_80");
   machine.units = 4;
@@ -60,7 +61,7 @@ TEST(LastRound, IsSharedWhereBlocksWouldHaveNone) {
   EXPECT_EQ(shared_round(s, 9, machine).tiles, 1);
   EXPECT_EQ(shared_round(s, 9, machine).parts, 2);
   EXPECT_EQ(shared_round(s, 3, machine).tiles, 0);
-  // 18 tiles of 128 x 128, or 36 of 128 x 64, on 4 blocks: two are left over, or none.
+  // On 4 blocks, 18 tiles of 128 x 128 leave two tiles for the last round, and 36 tiles of 128 x 64 leave none.
   const Graph group = parsed(testing::shared_factor_product_of("bf16", 768, 384, 256, "mk", "kn"));
   const Space space = space_of(group, analyze(group, machine).value(), machine).value();
   const auto legal = [&](int64_t columns, int64_t parts) {
@@ -85,7 +86,7 @@ TEST(LastRound, IsSharedWhereBlocksWouldHaveNone) {
   EXPECT_FALSE(legal(64, 2));
 }
 
-// The taps of a window are loops of K around the one that is walked in steps.
+// In a convolution, the taps of the window are loops over K around the loop that is walked in steps.
 TEST(SharedK, OfConvolutionsMeansTheirGraphs) {
   int kernels = 0;
   const uint64_t first = testing::test_seed(20261211);
@@ -113,8 +114,8 @@ TEST(SharedK, OfConvolutionsMeansTheirGraphs) {
   EXPECT_GE(kernels, testing::scaled(12));
 }
 
-// Returns the kernel of a product whose tiles are copied as boxes and are partial along both axes. after() returns what
-// verify() says once its box loads are changed.
+// Returns the kernel of a product whose tiles are copied as boxes and are partial along both axes. after() damages the
+// kernel's box loads and returns what verify() says.
 Kernel with_boxes() {
   const Machine machine = machine_with("cuda:sm_90a");
   const Graph group = parsed(testing::shared_factor_product_of("bf16", 72, 136, 256, "mk", "kn"));
@@ -142,7 +143,7 @@ TEST(Boxes, AreOfMatricesAndOfCopiers) {
   EXPECT_THAT(after([](Instr& instr) { instr.into.offset.base += 64; }), is_no_box);
   EXPECT_THAT(after([](Instr& instr) { instr.guards[0].extent -= instr.guards[0].strides[1] == 1 ? 4 : 0; }),
               is_no_box);
-  // If the teams copied boxes, nothing would tell when the bytes have arrived.
+  // Teams may not copy boxes, because they have no phase that tells when the bytes have arrived.
   Kernel changed = kernel;
   each_instr(changed.body, [&](Instr& instr) {
     if (instr.role == Role::kCopiers) instr.role = Role::kTeams;
@@ -150,7 +151,7 @@ TEST(Boxes, AreOfMatricesAndOfCopiers) {
   EXPECT_FALSE(verify(changed).ok());
 }
 
-// An operand that is a part of another matrix is not copied as boxes, unless it begins where the matrix does.
+// An operand that is part of a larger matrix is copied as boxes only if it begins where that matrix begins.
 TEST(Boxes, BeginWhereTheirMatrixDoes) {
   const Machine machine = machine_with("cuda:sm_90a");
   const auto space = [&](const std::string& first) {
@@ -168,7 +169,7 @@ TEST(Boxes, BeginWhereTheirMatrixDoes) {
   EXPECT_EQ(space("8"), std::pair(false, true));
 }
 
-// A GPU with few units, on dies to which blocks are assigned in turn.
+// Returns a GPU with few units, on dies to which blocks are assigned in turn.
 Target with_dies(int units, int dies) {
   Target target = *target_named("hip:gfx942").value();
   target.gpu.units = units;
@@ -198,7 +199,7 @@ TEST(TilesByDie, MeansTheGraphAndHasNeighboursOnADie) {
         group, domain, space, machine, points, &kernels, [&](const Kernel& kernel, const Point& point) {
           persistent += space.schedule(point)[kPersistent] > 0;
           uneven += kernel.grid % dies != 0;
-          // In the first round, consecutive blocks of one die have consecutive column tiles.
+          // In the first round, consecutive blocks on one die compute consecutive column tiles.
           VarId column = -1;
           for (VarId var = 0; var < static_cast<VarId>(kernel.vars.size()) && column < 0; ++var)
             if (kernel.vars[var].name == "tile_column") column = var;
@@ -219,7 +220,7 @@ TEST(TilesByDie, MeansTheGraphAndHasNeighboursOnADie) {
   EXPECT_GT(persistent, 0);
 }
 
-// A device that is a single die of such a GPU does not have the choice.
+// If the device is a single die of such a GPU, this choice is not offered.
 TEST(TilesByDie, IsOfWholeDevices) {
   Machine machine;
   machine.target = target_named("hip:gfx942").value();

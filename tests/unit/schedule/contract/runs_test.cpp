@@ -1,5 +1,5 @@
-// Contractions whose tiles continue in the next row of an image (row_runs, column_runs): every schedule computes its
-// graph.
+// Contractions whose tiles continue in the next row of an image (choices row_runs and column_runs): every schedule
+// computes its graph.
 #include <gtest/gtest.h>
 
 #include "compiler/schedule/contract/contract.h"
@@ -39,7 +39,8 @@ TEST(Runs, OfRandomProductsMeanTheirGraphs) {
   EXPECT_GE(3 * matrices, kernels);
 }
 
-// A row has 56 pixels, so a tile of one row has at most 64 rows; tiles of several rows are larger and no less full.
+// An image row has 56 pixels, so a tile of one image row has at most 64 rows. Tiles of several image rows are larger,
+// and none of their rows is empty.
 TEST(Runs, MakeLargeTilesOfSmallImages) {
   const Searched group(Convolution{"bf16", 32, 56, 56, 256, 256}.text(), "cuda:sm_90a");
   const Schedule first = group.space.schedule(group.space.seeds[0]);
@@ -49,7 +50,8 @@ TEST(Runs, MakeLargeTilesOfSmallImages) {
   EXPECT_EQ(computed, 32 * 56 * 56 * 256);  // the tiles leave no row or column empty
 }
 
-// With 7 x 7 pixels, over half of each fragment of 16 rows would be empty, unless a tile has several image rows.
+// With images of 7 x 7 pixels, more than half of each fragment of 16 rows would be empty if a tile had only one image
+// row.
 TEST(Runs, BringMatricesToTheSmallestImages) {
   const Searched group(Convolution{"bf16", 32, 7, 7, 512, 512}.text(), "cuda:sm_80");
   const Schedule first = group.space.schedule(group.space.seeds[0]);
@@ -57,12 +59,12 @@ TEST(Runs, BringMatricesToTheSmallestImages) {
   EXPECT_GT(rows_of_tile(first), first[kTileRows]);
 }
 
-// Padding is where guards do not hold; vectors run along channels, so a vector lies inside the image or outside as a
-// whole.
+// Padding is excluded by guards. Vectors run along channels, so each vector lies either inside the image or in the
+// padding, and the image is copied asynchronously.
 TEST(Runs, CopyPaddedImagesWithoutRegisters) {
   const Searched group(Convolution{"bf16", 2, 14, 14, 64, 64}.text(), "cuda:sm_90a");
   const Kernel kernel = group.lowered(group.space.seeds[0]);
-  EXPECT_GE(instrs_in(kernel.body, InstrOp::kAsyncLoad), 4);  // two before the loop, two in it
+  EXPECT_GE(instrs_in(kernel.body, InstrOp::kAsyncLoad), 4);  // two operands, before the loop and in it
   EXPECT_EQ(instrs_in(kernel.body, InstrOp::kLoad), 0);
   EXPECT_EQ(instrs_in(kernel.body, InstrOp::kStore), 1);
 }

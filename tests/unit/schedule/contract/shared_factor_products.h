@@ -12,7 +12,7 @@
 
 namespace wl::testing {
 
-// Draws integers of a range whose ends may be drawn too.
+// Draws integers of a range, including its ends.
 class Draw {
  public:
   explicit Draw(uint64_t seed) : random_(seed) {}
@@ -22,7 +22,7 @@ class Draw {
   std::mt19937_64 random_;
 };
 
-// y = a b, or, with `work`, y = tanh(a) b + c. `a` and `b` give the order of the operands' axes.
+// Returns y = a b or, with `work`, y = tanh(a) b + c. `a` and `b` give the order of each operand's axes.
 inline std::string shared_factor_product_of(const std::string& dtype, int m, int n, int k, const std::string& a = "mk",
                                             const std::string& b = "kn", int batch = 1, bool work = false) {
   const auto shape = [&](const std::string& axes) {
@@ -51,7 +51,7 @@ inline std::string shared_factor_product(uint64_t seed) {
                                   one(0, 3) == 0);
 }
 
-// Products of u8 and i8, for steps of 128 along K.
+// Draws products of u8 and i8 whose K allows steps of 128.
 inline std::string shared_factor_byte_product(uint64_t seed) {
   Draw one(seed);
   const int m = one(0, 2) == 0 ? 64 * one(1, 3) : one(40, 160), n = one(0, 2) == 0 ? 64 * one(1, 2) : one(40, 160);
@@ -69,7 +69,7 @@ inline std::string shared_factor_byte_product(uint64_t seed) {
              "\n  output \"y\" %2\n}");
 }
 
-// Products with few rows or columns, and so deep that several blocks may share K.
+// Draws products with few rows or columns and a K so large that several blocks may share it.
 inline std::string deep_product(uint64_t seed) {
   Draw one(seed);
   const char* const dtypes[] = {"bf16", "f16", "f32"};
@@ -78,7 +78,8 @@ inline std::string deep_product(uint64_t seed) {
   return shared_factor_product_of(dtypes[one(0, 2)], m, n, k, a, b, one(0, 3) == 0 ? 2 : 1, one(0, 3) == 0);
 }
 
-// Products whose factors are copied unchanged, in whole steps of K; computed by mma.sync on targets without wgmma.
+// Draws products whose factors are copied unchanged and whose K is a whole number of steps. Targets without wgmma
+// compute them with mma.sync.
 inline std::string copied_product(uint64_t seed, int least = 48, int deepest = 448) {
   Draw one(seed);
   const int m = least + 16 * one(0, 9), n = least + 16 * one(0, 9), k = 64 * one(2, deepest / 64);
@@ -86,7 +87,7 @@ inline std::string copied_product(uint64_t seed, int least = 48, int deepest = 4
   return shared_factor_product_of(one(0, 1) == 0 ? "bf16" : "f16", m, n, k, a, b, one(0, 3) == 0 ? 2 : 1);
 }
 
-// Products of f32 that allow TF32.
+// Draws products of f32 that allow TF32.
 inline std::string tf32_product(uint64_t seed) {
   Draw one(seed);
   const int m = one(0, 1) == 0 ? 16 * one(1, 8) : one(20, 130), n = one(0, 1) == 0 ? 16 * one(1, 8) : one(20, 130);
@@ -97,12 +98,12 @@ inline std::string tf32_product(uint64_t seed) {
   return text.insert(einsum + 3, " tf32");
 }
 
-// Products with more tiles than the machine of these tests has multiprocessors.
+// Draws products with more tiles than the tests' machine has multiprocessors.
 inline std::string product_of_tiles(uint64_t seed) {
   return copied_product(seed, 144, 256);
 }
 
-// Products with as many tiles, and so deep that several blocks may share the tiles of the last round.
+// Draws products with as many tiles, and with a K so large that several blocks may share the tiles of the last round.
 inline std::string many_deep_tiles(uint64_t seed) {
   Draw one(seed);
   const int m = one(135, 250), n = one(135, 250);
@@ -110,7 +111,7 @@ inline std::string many_deep_tiles(uint64_t seed) {
                                   one(0, 1) == 0 ? "nk" : "kn", 1, one(0, 3) == 0);
 }
 
-// Products of plain matrices in wgmma's types. Tiles do not divide rows and columns; steps divide K.
+// Draws products of plain matrices in wgmma's types. Tiles need not divide rows and columns, but steps divide K.
 inline std::string product_of_boxes(uint64_t seed) {
   Draw one(seed);
   const std::string a = one(0, 2) == 0 ? "km" : "mk", b = one(0, 1) == 0 ? "nk" : "kn";
@@ -118,7 +119,7 @@ inline std::string product_of_boxes(uint64_t seed) {
                                   b);
 }
 
-// Returns up to `count` points of a space with `wanted` schedules: the first such seed, then random legal points.
+// Returns up to `count` points of a space whose schedules are `wanted`: the first such seed, then random legal points.
 template <typename Wanted>
 std::vector<Point> points_with(const Space& space, size_t count, uint64_t seed, Wanted wanted) {
   std::vector<Point> points;
@@ -144,7 +145,7 @@ inline std::vector<Point> alongside_points(const Space& space, size_t count, uin
   return points_with(space, count, seed, [](const Schedule& schedule) { return schedule[kCopyingWaves] > 0; });
 }
 
-// Returns points that multiply from shared memory and have waves that copy boxes (TMA). These choices are set in drawn
+// Returns points that multiply from shared memory and whose waves copy boxes (TMA). These choices are set in random
 // points, because only one of a hundred thousand random points has all of them.
 inline std::vector<Point> box_points(const Space& space, size_t count, uint64_t seed) {
   std::vector<Point> points;
@@ -165,7 +166,7 @@ inline std::vector<Point> box_points(const Space& space, size_t count, uint64_t 
   return points;
 }
 
-// Returns points whose blocks compute several tiles in turn; every other one has waves that copy.
+// Returns points whose blocks compute several tiles in turn. Every other point has waves that only copy.
 inline std::vector<Point> persistent_points(const Space& space, size_t count, uint64_t seed) {
   std::vector<Point> points;
   for (size_t i = 0; i < count; ++i)
@@ -176,7 +177,8 @@ inline std::vector<Point> persistent_points(const Space& space, size_t count, ui
   return points;
 }
 
-// Returns alternately a point with waves that copy, where there are any, and one without them that uses matrices.
+// Returns, in turn, a point with waves that only copy (if the space has any) and a point without them that uses a
+// matrix instruction.
 inline std::vector<Point> last_round_points(const Space& space, size_t count, uint64_t seed) {
   const bool copies = axis_of(space.axes, kCopyingWaves) != nullptr;
   const bool matrices = axis_of(space.axes, kMatrix) != nullptr;

@@ -72,7 +72,8 @@ TEST(SharedFactorSchedules, OfBytesMeanTheirGraphs) {
   for (const int n : {kernels, async, scattered}) EXPECT_GT(n, 0);
 }
 
-// The next copies are started while the products are computed; no other instruction lies between start and wait.
+// The next step's copies are started while the product is computed, and nothing else lies between the product's start
+// and its wait.
 TEST(SharedFactorSchedules, StartCopiesBesideProducts) {
   const Graph group = parsed(testing::shared_factor_product_of("bf16", 256, 256, 512, "mk", "nk"));
   const Machine machine = machine_with("cuda:sm_90a");
@@ -128,7 +129,7 @@ TEST(SharedFactorSchedules, VerifierRejectsOtherOrders) {
   refused("not in the order in which", [&](Kernel& k) { at(k, InstrOp::kWords).slice.strides[0] = 128; });
   refused("no wait for the product",
           [&](Kernel& k) { std::erase_if(loop(k), [](const Instr& instr) { return instr.op == InstrOp::kMmaWait; }); });
-  refused("no wait for the product", [&](Kernel& k) {  // a barrier while the product reads shared memory
+  refused("no wait for the product", [&](Kernel& k) {  // a barrier while the product still reads shared memory
     Instr barrier;
     barrier.op = InstrOp::kBarrier;
     loop(k).insert(loop(k).end() - 1, barrier);
@@ -143,7 +144,7 @@ TEST(SharedFactorSchedules, VerifierRejectsOtherOrders) {
     k.tiles.push_back(k.tiles[factor]);
     loop(k).insert(loop(k).begin() + 4, copy);
   });
-  refused("not in the order in which", [&](Kernel& k) {  // the groups of waves begin within a row
+  refused("not in the order in which", [&](Kernel& k) {  // the part of a group of waves begins within a row
     for (Tile& tile : k.tiles)
       for (Layout::Base& base : tile.layout.bases)
         if (tile.dtype == DType::u32 && (base.vector == 32 || base.vector == 64)) base.vector = 96 - base.vector;
@@ -162,7 +163,8 @@ TEST(SharedFactorSchedules, SwizzlesAreOneToOneAndPeriodic) {
         ASSERT_TRUE(place >= 0 && place < size && !met[place]) << i;
         met[place] = true;
         EXPECT_EQ(swizzle.place_of(i + 3 * swizzle.period()), place + 3 * swizzle.period());
-        // PTX's canonical layout, in bytes: pieces of 16 bytes are XORed with the number of their row of 128 bytes.
+        // PTX's canonical layout of shared memory: the number of a 16-byte piece is XORed with the number of its row of
+        // 128 bytes.
         const int64_t row = along_k ? i / 64 : i % along, k = along_k ? i % 64 : i / along;
         const int64_t byte = along_k ? row * 128 + k * 2 : row / 64 * 8192 + k * 128 + row % 64 * 2;
         EXPECT_EQ(2 * place, byte ^ ((byte >> 7 & 7) << 4));

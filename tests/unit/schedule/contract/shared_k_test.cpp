@@ -1,4 +1,4 @@
-// Contractions whose K several blocks share (reduction_blocks): every schedule computes its graph.
+// Contractions in which several blocks share K (choice reduction_blocks): every schedule computes its graph.
 #include <gtest/gtest.h>
 
 #include "compiler/schedule/contract/contract.h"
@@ -41,7 +41,8 @@ TEST(SharedK, OfRandomProductsMeansTheirGraphs) {
   EXPECT_GT(matrices, 0);
 }
 
-// Few rows leave multiprocessors idle, so the first schedule shares K; with enough tiles it does not.
+// With few rows, tiles would leave multiprocessors idle, so the first schedule divides K among blocks. With many tiles,
+// K is not divided.
 TEST(SharedK, IsChosenWhereThereAreFewTiles) {
   const Machine machine = machine_with("cuda:sm_90a");
   const auto first = [&](int rows, int columns) {
@@ -54,7 +55,7 @@ TEST(SharedK, IsChosenWhereThereAreFewTiles) {
   EXPECT_EQ(first(4096, 4096), 1);
 }
 
-// A stage of a stitched group cannot have a pass, so it does not share K.
+// A stage of a stitched group cannot contain a pass over the grid, so blocks cannot share its K.
 TEST(SharedK, IsNotOfferedToStages) {
   Machine machine = machine_with("cuda:sm_90a");
   machine.part_elements = int64_t{1} << 50;
