@@ -29,6 +29,7 @@ using std::chrono::milliseconds;
 
 constexpr auto kFirstBackoff = milliseconds(100);
 constexpr auto kMaxBackoff = milliseconds(2000);
+constexpr auto kSaysWork = std::chrono::minutes(1);
 constexpr auto kPatience = milliseconds(20'000);  // time limit of one call, besides the time that it may wait for work
 
 // A lock on the machine for measurements. GPUs hold it together. The CPU holds it alone, because compilers and the
@@ -168,7 +169,7 @@ class Agent {
       calls_.release(lease, std::string(batch.status().message()), /*unable=*/true);
       return absl::OkStatus();
     }
-    log_line(spdlog::level::info, cat("leased a batch; candidates: ", batch->candidates.size()), fields_of(lease));
+    log_line(spdlog::level::debug, cat("leased a batch; candidates: ", batch->candidates.size()), fields_of(lease));
     absl::StatusOr<Measured> measured = absl::InternalError("");
     bool lost = false;
     {
@@ -177,7 +178,7 @@ class Agent {
       options.cancel = renewer.cancel();
       options.progress = [&](const Progress& progress) { renewer.progress(progress.phase, progress.counter); };
       options.says = [this](const std::string& text, const std::string& trace) {
-        log_line(spdlog::level::info, cat("runner: ", text), {{"worker", calls_.name()}, {"trace", trace}});
+        log_line(spdlog::level::debug, cat("runner: ", text), {{"worker", calls_.name()}, {"trace", trace}});
       };
       options.state = &state_;
       const bool alone = options.gpus.empty();
@@ -226,8 +227,8 @@ class Agent {
       if (status.ok()) status = calls_.report(lease, measured.trials);
       if (status.ok()) {
         backoff_.reset();
-        log_line(spdlog::level::info, cat("reported a batch; trials: ", measured.trials.size()), fields_of(lease));
-        return;
+        log_line(spdlog::level::debug, cat("reported a batch; trials: ", measured.trials.size()), fields_of(lease));
+        return count_reported(measured.trials.size());
       }
       const std::string why(status.message());
       if (stop_.stop_requested()) return calls_.release(lease, "the worker has to stop", /*unable=*/false);
@@ -241,6 +242,16 @@ class Agent {
     }
   }
 
+  // Logs at most once in kSaysWork how much has been reported, the first batch at once.
+  void count_reported(size_t trials) {
+    ++batches_;
+    trials_ += trials;
+    if (Clock::now() < says_work_from_) return;
+    says_work_from_ = Clock::now() + kSaysWork;
+    log_line(spdlog::level::info, cat("reported so far; batches: ", batches_, ", trials: ", trials_),
+             {{"worker", calls_.name()}});
+  }
+
   const AgentOptions& options_;
   MachineLock* const machine_lock_;
   ReusedState state_;
@@ -250,8 +261,9 @@ class Agent {
   const std::stop_token stop_;
   Calls calls_;
   bool registered_ = false;
-  Clock::time_point worked_;
-  std::set<std::string> logged_;  // the reasons that were logged since the worker was last registered
+  Clock::time_point worked_, says_work_from_ = {};
+  size_t batches_ = 0, trials_ = 0;  // reported since this process began
+  std::set<std::string> logged_;     // the reasons that were logged since the worker was last registered
   Backoff backoff_{kFirstBackoff, kMaxBackoff};
   std::mutex mutex_;
   std::condition_variable stopped_;

@@ -73,7 +73,7 @@ struct Arguments {
   std::string work_dir;  // empty: temporary_folder()
   std::string sandbox = "auto";
   double exit_when_idle_s = -1;
-  bool quiet = false, check = false, json = false;
+  bool quiet = false, verbose = false, check = false, json = false;
   std::string log_format = "text";
   wl::DialOptions dialled;
 };
@@ -104,7 +104,8 @@ void add_options(CLI::App& app, Arguments& out) {
                  "they may read and change what this user may, and workers and reports say so")
       ->check(CLI::IsMember({"auto", "none"}))
       ->default_str("auto");
-  app.add_flag("--quiet", out.quiet, "log errors only");
+  CLI::Option* quiet = app.add_flag("--quiet", out.quiet, "log errors only");
+  app.add_flag("--verbose", out.verbose, "log every batch, and what the runner does")->excludes(quiet);
   CLI::Option* check =
       app.add_flag("--check", out.check,
                    "say what this machine has and lacks as a worker, and how fast its devices are, and "
@@ -154,7 +155,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "--server is required\nRun with --help for more information.\n");
     return kWrongUsage;
   }
-  spdlog::set_level(arguments.quiet ? spdlog::level::err : spdlog::level::info);
+  spdlog::set_level(arguments.quiet     ? spdlog::level::err
+                    : arguments.verbose ? spdlog::level::debug
+                                        : spdlog::level::info);
   wl::open_log("warploom-worker", arguments.log_format == "json" ? wl::LogFormat::kJson : wl::LogFormat::kText);
   gpr_set_log_function([](gpr_log_func_args*) {});
   if (access(arguments.runner.c_str(), X_OK) != 0)

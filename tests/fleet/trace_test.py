@@ -65,7 +65,7 @@ def survives(scratch, daemon, worker):
     daemon.kill()
     coordinator(scratch)
     until(lambda: [entry for entry in lines(scratch, "coordinator", trace) if entry["message"] == "job goes on"], 60, "the job goes on")
-    scratch.start("warploom-worker", *SERVER, "--devices", "fake", *JSON, name="worker")
+    scratch.start("warploom-worker", *SERVER, "--devices", "fake", "--verbose", *JSON, name="worker")
     expect(waiting.wait(120) == 0, (scratch.root / "waiting.log").read_text())
     expect(lines(scratch, "coordinator", trace)[-1]["message"] == "job ended", lines(scratch, "coordinator", trace))
     until(lambda: [entry for entry in lines(scratch, "worker", trace) if entry["message"].startswith("runner: ")], 60, "the runner has it")
@@ -74,7 +74,7 @@ def survives(scratch, daemon, worker):
 def main():
     with Scratch() as scratch:
         daemon = coordinator(scratch)
-        worker = scratch.start("warploom-worker", *SERVER, "--devices", "fake", *JSON, name="worker")
+        worker = scratch.start("warploom-worker", *SERVER, "--devices", "fake", "--verbose", *JSON, name="worker")
         (scratch.root / "g.graph").write_text(graphs.SOFTMAX)
         goes_everywhere(scratch)
         comes_from_the_environment(scratch)
