@@ -40,7 +40,7 @@ int lanes_of_unit(const std::string& target) {
       {"cuda:sm_70", 64},   {"cuda:sm_75", 64},   {"cuda:sm_80", 64},   {"cuda:sm_86", 128},  {"cuda:sm_87", 128},
       {"cuda:sm_89", 128},  {"cuda:sm_90", 128},  {"cuda:sm_90a", 128}, {"cuda:sm_100", 128}, {"cuda:sm_100a", 128},
       {"cuda:sm_120", 128}, {"hip:gfx906", 64},   {"hip:gfx908", 64},   {"hip:gfx90a", 64},   {"hip:gfx942", 128},
-      {"hip:gfx1030", 128}, {"hip:gfx1100", 256}, {"hip:gfx1201", 256}};
+      {"hip:gfx950", 128},  {"hip:gfx1030", 128}, {"hip:gfx1100", 256}, {"hip:gfx1201", 256}};
   const auto row = kRows->find(target);
   return row == kRows->end() ? 0 : row->second;
 }
