@@ -103,11 +103,7 @@ std::string request_id_of(const std::string& batch, const BatchRun& run, const T
   Encoder encoder("warploom.batch", 1);
   encoder.text(batch).text(run.name).text(file.text).integer(again);
   encoder.text(options.target).integer(options.trials).real(options.budget_s).text(options.strategy);
-  encoder.text(options.effort)
-      .text(options.cover)
-
-      .integer(options.cold)
-      .integer(options.retune);
+  encoder.text(options.effort).text(options.cover).integer(options.cold).integer(options.retune);
   encoder.integer(static_cast<int64_t>(options.seed)).integer(options.at_once);
   if (options.kernels_alone) encoder.text("kernels alone");
   encoder.text(options.device ? options.device->fingerprint() : "");
