@@ -149,8 +149,8 @@ absl::StatusOr<size_t> pick_bucket(const std::vector<Bucket>& buckets, const Bin
   // A single bucket is chosen even if it does not fit, so that a later error names the input that does not.
   if (buckets.size() == 1 && bind.empty()) return 0;
   if (!fitting.empty()) {
-    return invalid("the bundle was tuned for several sizes (", sizes_text(buckets),
-                   "), and none was chosen; add, for example, --bind ", bind_text(buckets[fitting[0]].bind));
+    return invalid("the bundle was tuned for ", sizes_text(buckets),
+                   ", and no size was chosen; add, for example, --bind ", bind_text(buckets[fitting[0]].bind));
   }
   std::string asked = bind_text(bind);
   for (const auto& [name, shape] : inputs) append(&asked, asked.empty() ? "" : ", ", name, " ", shape_text(shape));
