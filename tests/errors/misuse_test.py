@@ -318,8 +318,8 @@ def run(name):
         # The lines before the error message show progress, so they are ignored.
         first = next((line for line in said.splitlines() if re.match(r"warploom[a-z-]*: ", line)), "")
         first = first.replace(str(scratch.root), "$DIR").replace(str(scratch.port or "$PORT"), "$PORT")
-        # The printed number of groups depends on the cover, which this test does not check.
-        first = re.sub(r"\b\d+ of \d+ groups", "$N of $N groups", first)
+        # The printed number of kernels depends on the cover, which this test does not check.
+        first = re.sub(r"\b\d+ of \d+ kernels", "$N of $N kernels", first)
         return f"$ {command}\nexit {code}\n{first}\n"
 
 
