@@ -119,11 +119,7 @@ absl::StatusOr<std::vector<Bucket>> list_buckets(const std::string& folder) {
     }
   }
   for (Bucket& bucket : buckets) {
-    const auto text = read_file(bucket.folder + "/manifest.json");
-    if (!text.ok())
-      return invalid(folder, " is not a bundle: ", text.status().message(),
-                     "; expected a folder written by `tune --out`");
-    WL_ASSIGN_OR_RETURN(Manifest manifest, parse_manifest(*text));
+    WL_ASSIGN_OR_RETURN(const Manifest manifest, read_manifest(bucket.folder));
     const Program& program = manifest.program;
     bucket.bind = program.bind;
     for (const ProgramBuffer& buffer : program.buffers) {

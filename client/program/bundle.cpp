@@ -54,11 +54,7 @@ absl::Status write_bundle(const std::string& folder, const Program& program, con
 
 absl::StatusOr<Program> load_bundle(const std::string& folder) {
   if (!is_folder(folder)) return invalid("no bundle at ", folder, ": expected a folder written by `tune --out`");
-  auto text = read_file(folder + "/manifest.json");
-  if (!text.ok())
-    return invalid(folder, " is not a bundle: ", text.status().message(),
-                   "; expected a folder written by `tune --out`");
-  WL_ASSIGN_OR_RETURN(Manifest manifest, parse_manifest(*text));
+  WL_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(folder));
   Program& program = manifest.program;
   const auto wrong = [](const auto&... what) { return invalid("manifest.json: ", what...); };
   std::map<std::string, std::string> texts;  // files' contents by path; "" for objects, which are not needed

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "client/program/files.h"
 #include "client/program/json.h"
 #include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
@@ -259,6 +260,14 @@ std::string manifest_text(const Program& program, const std::vector<BundleFile>&
   Json manifest = to_json(program, files);
   manifest["sha256"] = sha256_hex(text_of(manifest));
   return text_of(manifest);
+}
+
+absl::StatusOr<Manifest> read_manifest(const std::string& folder) {
+  const auto text = read_file(folder + "/manifest.json");
+  if (!text.ok())
+    return invalid(folder, " is not a bundle: ", text.status().message(),
+                   "; expected a folder written by `tune --out`");
+  return parse_manifest(*text);
 }
 
 absl::StatusOr<Manifest> parse_manifest(const std::string& text) {
