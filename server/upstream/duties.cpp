@@ -207,8 +207,11 @@ void Upstream::exchange_heads() {
                  std::string(told.message()));
 }
 
-absl::Status Upstream::hear_heads() {
-  WL_ASSIGN_OR_RETURN(const std::vector<StoreHead> heads, calls_->heads({id_}));
+// Stores the head of one signer, of whom no head is known yet. The heads of other signers are left to the next check,
+// since their records here may have been compared before the upstream signed them anew.
+absl::Status Upstream::hear_head(const std::string& signer) {
+  WL_ASSIGN_OR_RETURN(std::vector<StoreHead> heads, calls_->heads({id_}));
+  std::erase_if(heads, [&](const StoreHead& head) { return head.signed_by != signer; });
   return parts_.store->put_heads(heads);
 }
 

@@ -278,7 +278,7 @@ absl::StatusOr<bool> Upstream::bring(const Question& question, const Via& via, s
 absl::Status Upstream::check_age(const KernelRecord& record) {
   auto head = parts_.store->head_of(record.signed_by);
   if (head.ok() && !*head && record.generation != 0) {
-    (void)hear_heads();
+    (void)hear_head(record.signed_by);
     head = parts_.store->head_of(record.signed_by);
   }
   if (!head.ok()) return not_stored(head.status());

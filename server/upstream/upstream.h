@@ -138,7 +138,7 @@ class Upstream {
   void compare(const NumberedRecord& record, const KernelRecord& there);
   void sign_anew(const KernelRecord& there);
   void exchange_heads();
-  absl::Status hear_heads();
+  absl::Status hear_head(const std::string& signer);
   bool stopping();
 
   const UpstreamOptions options_;
