@@ -22,8 +22,7 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
-DEMO_MODEL ?= tests/data/layernorm_residual.onnx
-DEMO_TRIALS ?= 12
+DEMO_OPTIONS ?=
 FUZZ_SECONDS ?= 30
 MODELS ?= ../shared/data/models
 SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp' ':!tests/data'
@@ -72,7 +71,7 @@ install:
 demo:
 	@tools/setup.sh build
 	$(call configure_and_build,release,warploom warploom-runner)
-	@tools/demo.py --model $(DEMO_MODEL) --trials $(DEMO_TRIALS)
+	@tools/demo.py $(DEMO_OPTIONS)
 
 # For every change, before `make test`; `make hook` lets git run it before every commit.
 check: setup
