@@ -54,11 +54,15 @@ absl::StatusOr<OfferTaken> take_offer(const Serving& serving, const Reader& call
     return refused(record, "nobody has confirmed it, so it cannot be shared (--offer confirmed)");
   const std::string into = shared ? std::string() : caller.team;
   WL_ASSIGN_OR_RETURN(const bool better, is_better(*serving.store, record, into));
-  if (!better) return OfferTaken{.outcome = OfferTaken::kKnown};
-  WL_RETURN_IF_ERROR(serving.store->take_record(record, RecordOrigin::kBelow, /*by_key=*/true, into));
+  if (better) {
+    WL_RETURN_IF_ERROR(serving.store->take_record(record, RecordOrigin::kBelow, /*by_key=*/true, into));
+  } else {
+    WL_ASSIGN_OR_RETURN(const bool signed_anew, serving.store->take_signature(record, RecordOrigin::kBelow));
+    if (!signed_anew) return OfferTaken{.outcome = OfferTaken::kKnown};
+  }
   serving.replies->drop(record.key);
   if (serving.upstream != nullptr) serving.upstream->wake();
-  return OfferTaken{.outcome = OfferTaken::kAccepted};
+  return OfferTaken{.outcome = better ? OfferTaken::kAccepted : OfferTaken::kKnown};
 }
 
 }  // namespace wl

@@ -99,6 +99,34 @@ absl::Status Store::put_words(const KernelRecord& record) {
   });
 }
 
+absl::StatusOr<bool> Store::take_signature(const KernelRecord& record, RecordOrigin origin) {
+  bool taken = false;
+  const absl::Status written = write([&](Sql& sql) -> absl::Status {
+    int64_t id = 0;
+    v1::KernelRecord known;
+    WL_RETURN_IF_ERROR(sql.each(
+        "SELECT r.id, p.bytes FROM records r JOIN payloads p ON p.record = r.id WHERE r.digest = ? AND r.origin = ?",
+        [&](const Sql::Row& row) {
+          const std::string bytes = row.text(1);
+          if (known.ParseFromString(bytes)) id = row.integer(0);
+          return false;
+        },
+        Blob{key_bytes(record.digest)}, static_cast<int64_t>(origin)));
+    taken = id != 0 && known.generation() < record.generation;
+    if (!taken) return absl::OkStatus();
+    known.set_signed_by(record.signed_by);
+    known.set_signature(record.signature);
+    known.set_generation(record.generation);
+    const std::string bytes = known.SerializeAsString();
+    WL_RETURN_IF_ERROR(sql.run("UPDATE payloads SET bytes = ?, digest = ? WHERE record = ?", Blob{bytes},
+                               Blob{sha256_bytes(bytes)}, id));
+    return sql.run("UPDATE records SET offered = 0 WHERE id = ? AND origin <> ?", id,
+                   static_cast<int64_t>(RecordOrigin::kUpstream));
+  });
+  WL_RETURN_IF_ERROR(written);
+  return taken;
+}
+
 absl::Status Store::set_offered(const std::string& digest) {
   return write(
       [&](Sql& sql) { return sql.run("UPDATE records SET offered = 1 WHERE digest = ?", Blob{key_bytes(digest)}); });

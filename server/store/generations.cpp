@@ -140,7 +140,8 @@ absl::Status Store::sign_anew(const KernelRecord& record) {
         sql.number("SELECT count(*) FROM records WHERE digest = ? AND blessed = 1 AND origin = 0", Blob{parts.digest}));
     if (served == 0) return absl::OkStatus();
     WL_RETURN_IF_ERROR(parts.sign(sql));
-    return put_payload(sql, parts);
+    WL_RETURN_IF_ERROR(put_payload(sql, parts));
+    return sql.run("UPDATE records SET offered = 0 WHERE digest = ?", Blob{parts.digest});
   });
 }
 

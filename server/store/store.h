@@ -319,6 +319,9 @@ class Store {
   // Returns shared blessed records that the upstream does not have, by id.
   absl::StatusOr<std::vector<NumberedRecord>> unoffered_records(int64_t after, int limit);
   absl::Status set_offered(const std::string& digest);  // notes that the upstream has the record
+  // Replaces the signature of a stored record of this origin if the record's has a higher generation. Returns whether
+  // it did; such a record is offered to the upstream again.
+  absl::StatusOr<bool> take_signature(const KernelRecord& record, RecordOrigin origin);
   // Returns blessed records of every team, by id.
   absl::StatusOr<std::vector<NumberedRecord>> served_records(int64_t after, int limit);
   // Stores the fields of a record that its digest does not cover: who signed it and who built its object. Returns OK
@@ -340,6 +343,7 @@ class Store {
   absl::StatusOr<int64_t> new_generation();
   // Signs a record again. It must be a result of record_by_digest() whose signature was checked, so that nothing is
   // signed that others wrote into the file. A record from elsewhere, or one that is no longer served, stays as it is.
+  // A signed one is offered to the upstream again.
   absl::Status sign_anew(const KernelRecord& record);
   absl::Status forget_below(int64_t generation);
   // Stores the newest head of each of other coordinators; keeps at most kMostHeads heads.

@@ -80,21 +80,23 @@ void Upstream::say_state() {
   spdlog::warn("upstream {}: cannot be reached, what is here is served without it: {}", options_.address, why);
 }
 
-void Upstream::offer_what_is_new() {
-  if (options_.offer == OfferRule::kNone || Clock::now() < offers_from_) return;
+// Returns false if the upstream could not be reached, so that some records have still to be offered.
+bool Upstream::offer_what_is_new() {
+  if (options_.offer == OfferRule::kNone || Clock::now() < offers_from_) return true;
   for (;;) {
     const auto records = parts_.store->unoffered_records(offered_up_to_, kRecordsAtOnce);
-    if (!records.ok() || records->empty()) return;
+    if (!records.ok()) return false;
+    if (records->empty()) return true;
     for (const NumberedRecord& record : *records) {
-      if (stopping()) return;
+      if (stopping()) return false;
       const absl::Status offered = offer(record.digest);
       if (!offered.ok()) {
         if (absl::IsUnavailable(offered) || absl::IsDeadlineExceeded(offered) || absl::IsUnauthenticated(offered))
           // The upstream cannot be reached. Offering goes on when it can be reached again.
-          return;
+          return false;
         spdlog::warn("upstream {}: it takes no offers: {}", options_.address, std::string(offered.message()));
         offers_from_ = Clock::now() + kOfferAgain;
-        return;
+        return true;
       }
       offered_up_to_ = record.id;
     }
@@ -179,18 +181,8 @@ void Upstream::compare(const NumberedRecord& record, const KernelRecord& there) 
 }
 
 void Upstream::sign_anew(const KernelRecord& there) {
-  const auto manifest = parts_.store->record_message({.digest = there.digest, .reader = {.every = true}}, false);
-  v1::KernelRecord known;
-  if (!manifest.ok() || !*manifest || !known.ParseFromString((*manifest)->bytes) ||
-      known.generation() >= there.generation)
-    return;
-  const auto row = parts_.store->record_by_digest(there.digest);
-  if (!row.ok() || !*row) return;
-  KernelRecord record = (*row)->record;
-  record.signed_by = there.signed_by;
-  record.signature = there.signature;
-  record.generation = there.generation;
-  if (parts_.store->put_words(record).ok()) parts_.changed(record.key);
+  const auto taken = parts_.store->take_signature(there, RecordOrigin::kUpstream);
+  if (taken.ok() && *taken) parts_.changed(there.key);
 }
 
 void Upstream::exchange_heads() {
@@ -202,9 +194,20 @@ void Upstream::exchange_heads() {
   if (options_.offer == OfferRule::kNone) return;
   const auto heads = heads_of(*parts_.store);
   if (!heads.ok() || heads->empty()) return;
-  if (const absl::Status told = calls_->offer_heads(*heads); !told.ok() && !stopping())
+  // A raised head excludes the old signatures of what the upstream was offered, so the new ones are offered first.
+  std::map<std::string, int64_t> oldest;
+  for (const StoreHead& head : *heads) oldest[head.signed_by] = head.oldest;
+  if (oldest != told_) {
+    offered_up_to_ = 0;
+    if (!offer_what_is_new()) return;
+  }
+  const absl::Status told = calls_->offer_heads(*heads);
+  if (told.ok()) {
+    told_ = std::move(oldest);
+  } else if (!stopping()) {
     spdlog::warn("upstream {}: cannot be told what is said here of old records: {}", options_.address,
                  std::string(told.message()));
+  }
 }
 
 // Stores the head of one signer, of whom no head is known yet. The heads of other signers are left to the next check,

@@ -132,7 +132,7 @@ class Upstream {
   // duties.cpp
   void keep();
   void say_state();
-  void offer_what_is_new();
+  bool offer_what_is_new();
   absl::Status offer(const std::string& digest);
   bool check_fetched();
   void compare(const NumberedRecord& record, const KernelRecord& there);
@@ -162,6 +162,7 @@ class Upstream {
   bool said_any_ = false, said_away_ = false;
   int64_t offered_up_to_ = 0, checked_up_to_ = 0;  // ids of records
   absl::StatusOr<std::vector<StoreHead>> heads_;   // the upstream's, as they were before the current check
+  std::map<std::string, int64_t> told_;            // StoreHead::oldest of each signer, as the upstream was told last
   Clock::time_point offers_from_ = {}, check_from_ = {};
 
   std::vector<std::thread> threads_;

@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,16 @@ class Chain : public ::testing::Test {
     std::vector<KernelRecord> out;
     for (const v1::KernelSummary& kernel : page.kernels()) out.push_back(at.record(kernel.key()).value());
     return out;
+  }
+  // Returns what another coordinator gives out about the generations of NAME's records (NAME's head).
+  std::optional<StoreHead> head(Service& at, const std::string& name) {
+    grpc::ClientContext context;
+    v1::GetHeadsResponse answer;
+    EXPECT_TRUE(at.kernels->GetHeads(&context, {}, &answer).ok());
+    const std::string key = SigningKey::open(scratch.path(name + ".key")).value()->public_key();
+    for (const v1::StoreHead& message : answer.heads())
+      if (message.signed_by() == key) return from_proto(message);
+    return std::nullopt;
   }
   static TuneOptions only_cached() {
     TuneOptions out = trials(8);

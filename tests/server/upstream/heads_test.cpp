@@ -16,16 +16,6 @@ class Heads : public Chain {
     EXPECT_EQ(job.state, JobState::kSucceeded) << job.error;
     return all_records(at);
   }
-  // Returns what another coordinator gives out about the generations of NAME's records (NAME's head).
-  std::optional<StoreHead> head(Service& at, const std::string& name) {
-    grpc::ClientContext context;
-    v1::GetHeadsResponse answer;
-    EXPECT_TRUE(at.kernels->GetHeads(&context, {}, &answer).ok());
-    const std::string key = SigningKey::open(scratch.path(name + ".key")).value()->public_key();
-    for (const v1::StoreHead& message : answer.heads())
-      if (message.signed_by() == key) return from_proto(message);
-    return std::nullopt;
-  }
   // Starts a team's coordinator that has fetched all records of a site, `made`. The site has declared the first of them
   // invalid and ended, and the team has not heard of this.
   void leave_behind(std::optional<Service>& team, std::vector<KernelRecord>& made) {

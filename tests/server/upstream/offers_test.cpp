@@ -110,6 +110,48 @@ TEST_F(Offers, SurviveARestart) {
   EXPECT_EQ(listed(site).size(), listed(laptop).size());
 }
 
+// A coordinator signs its records anew, which makes their old signatures invalid. Its upstream, and the upstream's
+// upstream, then serve the new ones.
+TEST_F(Offers, AreMadeAgainOfWhatIsSignedAnew) {
+  CoordinatorOptions last = site_options(), middle = site_options(), first = laptop_options(OfferRule::kConfirmed);
+  last.store = store("hq");
+  last.listen = address("hq");
+  last.signing_key = scratch.path("hq.key");
+  middle.upstream = first.upstream;
+  middle.upstream.address = address("hq");
+  middle.upstream.check_s = first.upstream.check_s = 0.05;
+  Service hq(last), site(middle);
+  std::optional<Service> laptop(first);
+  {
+    FakeWorker one(laptop->channel, "one/w"), two(laptop->channel, "two/w");
+    wait_for_workers(store("laptop"), 2);
+    ASSERT_EQ(laptop->run("r", trials(16)).state, JobState::kSucceeded);
+  }
+  const std::vector<KernelRecord> made = all_records(*laptop);
+  while (listed(hq).size() < made.size()) std::this_thread::yield();
+  int64_t before = 0;
+  while ((before = head(*laptop, "laptop")->oldest) == 0) std::this_thread::yield();
+  laptop.reset();
+  run_in(store("laptop"), "DELETE FROM floors WHERE scope <> 'last'");  // as if the signing key were new
+  laptop.emplace(first);
+  const auto is_raised = [&](Service& at) {
+    const std::optional<StoreHead> known = head(at, "laptop");
+    return known && known->oldest > before;
+  };
+  for (Service* at : {&site, &hq}) {
+    while (!is_raised(*at)) std::this_thread::yield();
+    for (const KernelRecord& record : made) {
+      const absl::StatusOr<KernelRecord> there = at->record(record.key);
+      ASSERT_TRUE(there.ok()) << there.status();
+      EXPECT_EQ(there->digest, record.digest);
+      EXPECT_EQ(why_too_old(*there, *head(*at, "laptop")), "");
+      EXPECT_TRUE(check_signature(*there, {{record.signed_by, "laptop"}}).ok());
+    }
+  }
+  expect_sound(store("site"));
+  expect_sound(store("hq"));
+}
+
 TEST_F(Offers, FollowTheRulesOfBoth) {
   std::vector<KernelRecord> made;
   std::vector<std::string> objects;
