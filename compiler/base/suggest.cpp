@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
 
 namespace wl {
@@ -25,15 +26,36 @@ int edit_distance(std::string_view a, std::string_view b) {
   return rows[a.size() % 3][b.size()];
 }
 
+namespace {
+
+int farthest(std::string_view word) {
+  return std::max(1, static_cast<int>(word.size()) / 3);
+}
+
+bool are_near(std::string_view word, std::string_view name) {
+  const int distance = edit_distance(word, name);
+  return distance == 0 || (distance <= farthest(word) && distance < static_cast<int>(name.size()));
+}
+
+bool have_near_words(std::string_view a, std::string_view b) {
+  const std::vector<absl::string_view> from = absl::StrSplit(absl::string_view(a.data(), a.size()), '-');
+  const std::vector<absl::string_view> to = absl::StrSplit(absl::string_view(b.data(), b.size()), '-');
+  return from.size() != to.size() || std::equal(from.begin(), from.end(), to.begin(), [](auto word, auto name) {
+           return are_near({word.data(), word.size()}, {name.data(), name.size()});
+         });
+}
+
+}  // namespace
+
 std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
   constexpr size_t kLongest = 64;  // in letters; longer names are not compared, since nobody types them by hand
   if (word.empty() || word.size() > kLongest) return "";
-  int least = std::max(1, static_cast<int>(word.size()) / 3) + 1;
+  int least = farthest(word) + 1;
   const std::string* nearest = nullptr;
   for (const std::string& name : names) {
     if (name.size() > kLongest || name == word) continue;
     const int distance = edit_distance(word, name);
-    if (distance >= least || distance >= static_cast<int>(name.size())) continue;
+    if (distance >= least || distance >= static_cast<int>(name.size()) || !have_near_words(word, name)) continue;
     least = distance;
     nearest = &name;
   }

@@ -12,7 +12,8 @@ int edit_distance(std::string_view a, std::string_view b);
 
 // Returns " (did you mean NAME?)" with the name nearest to `word`, the first of equally near ones, or "" if none is
 // near. A name is near if its edit distance to `word` is at most a third of the letters of `word` (at most 1 for short
-// words) and less than the length of the name.
+// words) and less than the length of the name, and if the same is true of each word between hyphens where both have
+// equally many: "--allow-fp8" is not near "--allow-tf32".
 std::string suggestion(std::string_view word, const std::vector<std::string>& names);
 
 // Returns suggestion() for `word` among the names of the rows of a table and those in `more`.

@@ -24,6 +24,9 @@ TEST(Suggest, NamesTheNearestOrNone) {
   EXPECT_EQ(suggestion("rn", commands), " (did you mean run?)");
   EXPECT_EQ(suggestion("banana", {"cpu:avx2", "cuda:sm_90", "cpu"}), "");
   EXPECT_EQ(suggestion("cpu:avx521", {"cpu:avx2", "cpu:avx512", "cpu:avx512_vnni"}), " (did you mean cpu:avx512?)");
+  EXPECT_EQ(suggestion("--triasl", {"--trace", "--trials"}), " (did you mean --trials?)");
+  EXPECT_EQ(suggestion("--no-revrify", {"--no-reverify"}), " (did you mean --no-reverify?)");
+  EXPECT_EQ(suggestion("--allow-fp8", {"--allow-tf32"}), "") << "another word with as many hyphens";
   EXPECT_EQ(suggestion("x", {"y"}), "") << "no letter of it is right";
   EXPECT_EQ(suggestion("", commands), "");
   EXPECT_EQ(suggestion(std::string(1 << 20, 't'), commands), "");
