@@ -72,7 +72,7 @@ absl::StatusOr<Listing> records(Context& context) {
   for (const RecordSummary& record : records) {
     table.add({record.key.substr(0, kShownDigits), record.name, record.target, time_text(record.best_ns),
                time_text(record.default_ns), date_text(record.created_unix_ms), record.pinned ? "yes" : "",
-               record.confirmed_by.empty() ? "nobody" : record.confirmed_by,
+               record.confirmed_by.empty() ? "nobody" : shown_name(record.confirmed_by),
                record.team.empty() ? "shared" : record.team});
     out.json["records"].push_back({{"key", record.key},
                                    {"what", record.name},
@@ -106,7 +106,7 @@ absl::StatusOr<Listing> workers(Context& context) {
     // All devices of a worker have the same sandbox.
     const std::string told = worker.devices.empty() ? "" : worker.devices[0].detail(kSandboxDetail);
     const std::string sandbox = told.empty() ? "unknown" : told;
-    table.add({worker.name, worker.alive ? "alive" : "lost", absl::StrJoin(devices, "; "), sandbox,
+    table.add({shown_name(worker.name), worker.alive ? "alive" : "lost", absl::StrJoin(devices, "; "), sandbox,
                worker.team.empty() ? "all" : worker.team, cat(worker.leases), date_text(worker.last_seen_unix_ms)});
     out.json["workers"].push_back({{"name", worker.name},
                                    {"alive", worker.alive},

@@ -8,7 +8,7 @@ namespace wl {
 std::string doubt_about(const KernelRecord& record, const std::vector<Signer>& signers) {
   if (record.measured_by == kEmbeddedWorker || is_confirmed(record) || is_built(record, signers)) return "";
   return cat("the object of the kernel ", record.source.entry, " of key ", record.key, " is what the worker ",
-             record.measured_by.empty() ? "of an older version" : record.measured_by,
+             record.measured_by.empty() ? "of an older version" : shown_name(record.measured_by),
              " sent: the coordinator has not built it itself, and no worker of another caller agrees");
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/base/job.h"
 
+#include "absl/strings/str_replace.h"
 #include "compiler/base/sha256.h"
 
 namespace wl {
@@ -68,6 +69,11 @@ std::string record_digest(const KernelRecord& record) {
   // Both names of workers are left out if the first is empty, so that digests of older records stay valid.
   if (!record.measured_by.empty()) out.text(record.measured_by).text(record.confirmed_by);
   return out.hash();
+}
+
+std::string shown_name(std::string_view worker) {
+  return absl::StrReplaceAll(absl::string_view(worker.data(), worker.size()),
+                             {{"%2F", "/"}, {"%25", "%"}, {"%23", "#"}});
 }
 
 bool is_confirmed(std::string_view measured_by, std::string_view confirmed_by) {

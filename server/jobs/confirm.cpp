@@ -26,7 +26,7 @@ double factor(double a, double b) {
 }
 
 std::string said(const Claim& claim) {
-  return cat(claim.worker.empty() ? "nobody" : claim.worker, " says ",
+  return cat(claim.worker.empty() ? "nobody" : shown_name(claim.worker), " says ",
              kOutcomeNames[static_cast<int>(claim.winner.outcome)], claim.winner.message.empty() ? "" : ": ",
              claim.winner.message);
 }
@@ -34,7 +34,7 @@ std::string said(const Claim& claim) {
 std::string timed(const Claim& claim) {
   const std::string beside =
       claim.standard ? absl::StrFormat(" and %.0f ns for the default schedule", time_of(*claim.standard)) : "";
-  return absl::StrFormat("%s measured %.0f ns%s", claim.worker, time_of(claim.winner), beside);
+  return absl::StrFormat("%s measured %.0f ns%s", shown_name(claim.worker), time_of(claim.winner), beside);
 }
 
 // Returns why two claims cannot agree whatever their times are: one is not correct or has no worker, both are of one
@@ -42,10 +42,10 @@ std::string timed(const Claim& claim) {
 std::string other_kernel(const Claim& a, const Claim& b) {
   for (const Claim* claim : {&a, &b})
     if (claim->winner.outcome != Outcome::kCorrect || claim->worker.empty()) return said(*claim);
-  if (principal_of(a.worker) == principal_of(b.worker)) return cat("both are of ", principal_of(a.worker));
+  if (principal_of(a.worker) == principal_of(b.worker)) return cat("both are of ", shown_name(principal_of(a.worker)));
   if (a.winner.object_sha256 == b.winner.object_sha256) return "";
-  return cat(a.worker, " built the object ", a.winner.object_sha256, " and ", b.worker, " built ",
-             b.winner.object_sha256);
+  return cat(shown_name(a.worker), " built the object ", a.winner.object_sha256, " and ", shown_name(b.worker),
+             " built ", b.winner.object_sha256);
 }
 
 }  // namespace

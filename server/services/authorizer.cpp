@@ -32,11 +32,6 @@ const TokenRow* row_of(const Callers& callers, std::string_view bearer) {
   return bearer.starts_with(kBearer) ? callers.find_token(bearer.substr(kBearer.size())) : nullptr;
 }
 
-// Returns the name that Authorizer::as_principal() has turned into this principal.
-std::string name_of_principal(const std::string& principal) {
-  return absl::StrReplaceAll(principal, {{"%2F", "/"}, {"%25", "%"}, {"%23", "#"}});
-}
-
 std::string alternatives(Roles roles) {
   return absl::StrReplaceAll(print_roles(roles), {{", ", " or "}});
 }
@@ -167,7 +162,7 @@ Reader Authorizer::reader_of(const Caller& caller) {
 }
 
 std::string Authorizer::machine_of(const std::string& principal) const {
-  return callers_->now()->machine_of(name_of_principal(principal));
+  return callers_->now()->machine_of(shown_name(principal));
 }
 
 TeamRules Authorizer::rules_of(const std::string& team) const {
@@ -184,7 +179,7 @@ absl::Status Authorizer::is_revoked(const std::string& principal) const {
                                              " is still known: take its line out of the file of "
                                              "--callers, so that it brings nothing more, and revoke it then"));
   }
-  const std::string name = name_of_principal(principal);
+  const std::string name = shown_name(principal);
   const auto row = callers->certificates.find(name);
   if ((row == callers->certificates.end() ? role_in(name) : row->second.roles) == kNoRole) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -195,7 +190,7 @@ absl::Status Authorizer::is_revoked(const std::string& principal) const {
 
 bool Authorizer::bars(const std::string& principal) const {
   const std::shared_ptr<const Callers> callers = callers_->now();
-  const auto row = callers->certificates.find(name_of_principal(principal));
+  const auto row = callers->certificates.find(shown_name(principal));
   return row != callers->certificates.end() && row->second.roles == kNoRole;
 }
 

@@ -27,7 +27,8 @@ std::string why_not_by_producer(const Authorizer* authorizer, const KernelRecord
   if (authorizer == nullptr) return "";
   for (const std::string& worker : {record.measured_by, record.confirmed_by}) {
     if (worker.empty() || !authorizer->bars(principal_of(worker))) continue;
-    return cat("its producer ", principal_of(worker), " is revoked here: the file of --callers gives it no role");
+    return cat("its producer ", shown_name(principal_of(worker)),
+               " is revoked here: the file of --callers gives it no role");
   }
   return "";
 }

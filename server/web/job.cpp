@@ -71,8 +71,8 @@ WebJson result_json(const GroupResult& group) {
           {"bound", group.bound},
           {"plan", group.plan},
           {"record", group.record_digest},
-          {"measured_by", group.measured_by},
-          {"confirmed_by", group.confirmed_by}};
+          {"measured_by", shown_name(group.measured_by)},
+          {"confirmed_by", shown_name(group.confirmed_by)}};
 }
 
 WebJson totals_json(const JobResult& result) {

@@ -27,8 +27,8 @@ WebJson record_row_json(const RecordRow& row) {
           {"created_ms", row.created_ms},
           {"pinned", row.pinned},
           {"team", row.team},
-          {"measured_by", record.measured_by},
-          {"confirmed_by", record.confirmed_by}};
+          {"measured_by", shown_name(record.measured_by)},
+          {"confirmed_by", shown_name(record.confirmed_by)}};
 }
 
 absl::StatusOr<WebJson> records_json(WebData& data, const WebQuery& query) {

@@ -43,11 +43,12 @@ absl::StatusOr<WebJson> workers_json(WebData& data, const WebQuery& query) {
   WL_ASSIGN_OR_RETURN(const int64_t limit, number_parameter(query, "limit", 1, kMostWorkersOfPage, kWorkersOfPage));
   const auto after = query.parameters.find("after");
   WebJson workers = WebJson::array(), next;
+  std::string last;
   for (const WorkerView& worker : data.serving.engine->workers()) {
     if (!sees_worker(query.reader, worker)) continue;
     if (after != query.parameters.end() && worker.name <= after->second) continue;
     if (workers.size() == static_cast<size_t>(limit)) {
-      next = workers.back()["name"];
+      next = last;
       break;
     }
     WebJson devices = WebJson::array();
@@ -57,7 +58,8 @@ absl::StatusOr<WebJson> workers_json(WebData& data, const WebQuery& query) {
       WL_ASSIGN_OR_RETURN(WebJson json, doing_json(data, query, one));
       doing.push_back(std::move(json));
     }
-    workers.push_back({{"name", worker.name},
+    last = worker.name;
+    workers.push_back({{"name", shown_name(worker.name)},
                        {"team", worker.team},
                        {"alive", worker.alive},
                        {"seen_ms", worker.last_seen_ms},

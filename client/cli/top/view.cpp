@@ -185,7 +185,7 @@ Rows worker_rows(const Snapshot& snapshot) {
     std::vector<std::string> devices;
     for (const Device& device : worker.devices) devices.push_back(cat(device.target, " ", device.name));
     const double silent_s = static_cast<double>(snapshot.unix_ms - worker.last_seen_unix_ms) / 1e3;
-    rows.push_back({printable(worker.name), printable(doing_text(worker)),
+    rows.push_back({printable(shown_name(worker.name)), printable(doing_text(worker)),
                     worker.doing.empty() ? "-" : seconds_text(worker.doing[0].seconds), seconds_text(silent_s),
                     printable(absl::StrJoin(devices, "; "))});
   }

@@ -87,8 +87,8 @@ bool Searches::refutes_promoter(Search& search, const std::string& what, const s
     const std::string why = refutation(claims[i], claims[first], claims[second]);
     if (i == first || i == second || why.empty()) continue;
     refuted |= i == 0;
-    spdlog::warn("audit: {}: worker {} was refuted by {} and {}: {}", what, claims[i].worker, claims[first].worker,
-                 claims[second].worker, why);
+    spdlog::warn("audit: {}: worker {} was refuted by {} and {}: {}", what, shown_name(claims[i].worker),
+                 shown_name(claims[first].worker), shown_name(claims[second].worker), why);
   }
   if (refuted) refute(search, principal_of(claims[0].worker));
   return refuted;

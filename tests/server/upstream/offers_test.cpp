@@ -213,7 +213,7 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
   std::string said;
   do said = why("laptop", sign(other, "laptop"));
   while (said.empty() && --other.samples_ns[0] > 0);  // the site reads the file of callers again only at intervals
-  EXPECT_THAT(said, HasSubstr("its producer spiffe:%2F%2Flab%2Ftwo is revoked here"));
+  EXPECT_THAT(said, HasSubstr("its producer spiffe://lab/two is revoked here"));
   expect_sound(store("site"));
 }
 

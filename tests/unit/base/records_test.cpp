@@ -6,6 +6,7 @@
 #include <string>
 
 #include "compiler/base/code.h"
+#include "compiler/base/job.h"
 #include "compiler/base/sha256.h"
 
 namespace wl {
@@ -59,6 +60,12 @@ TEST(Records, FingerprintTellsMachinesApart) {
   b = a;
   b.compiler_versions = "another";  // compiler versions belong to the environment, not to the device
   EXPECT_EQ(a.fingerprint(), b.fingerprint());
+}
+
+TEST(Records, NamesForPeopleHaveNoEscapes) {
+  EXPECT_EQ(shown_name("spiffe:%2F%2Flab%2Ftwo/gpu0"), "spiffe://lab/two/gpu0");
+  EXPECT_EQ(shown_name("a%252Fb%23c/w"), "a%2Fb#c/w") << "an escape that was in the name stays";
+  EXPECT_EQ(shown_name("lab/one"), "lab/one");
 }
 
 TEST(DType, NamesRoundTrip) {
