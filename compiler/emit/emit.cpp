@@ -6,9 +6,10 @@
 
 namespace wl {
 
-absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::string_view group) {
+absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::string_view group,
+                            const NodeListing& listing) {
   static constexpr std::string_view kPlaceholder = "WL_ENTRY";
-  Printer printer(kernel, std::string(kPlaceholder), machine.target->lanes);
+  Printer printer(kernel, std::string(kPlaceholder), machine.target->lanes, listing);
   WL_ASSIGN_OR_RETURN(std::string text, printer.print());
   Source source;
   source.target = std::string(machine.target->name);
@@ -19,6 +20,7 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::s
   identity.text(text).text(source.prelude).text(source.compiler).integer(kernel.grid).integer(kernel.threads);
   if (!group.empty()) identity.text(group);
   source.entry = cat("wl_", identity.hash().substr(0, 16));
+  text = printer.with_notes(text);
   absl::StrReplaceAll({{std::string(kPlaceholder), source.entry}}, &text);
   source.text = std::move(text);
   source.grid = kernel.grid;

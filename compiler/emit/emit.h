@@ -12,6 +12,10 @@ namespace wl {
 // the kernel. The same arguments give the same bytes. `group` is the hash of the graph that the kernel computes. It is
 // part of the entry symbol, because kernels of different graphs may have the same text, for example if one reads a part
 // of a larger input and the other a whole input.
-absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::string_view group = {});
+// `listing`: the graphs of the kernel, as listing_of() in compiler/schedule/lower returns them. With a listing, the
+// text begins with it, and comments say to which nodes values and loops belong; without one, there are no such
+// comments. All else is the same, the entry symbol too.
+absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::string_view group = {},
+                            const NodeListing& listing = {});
 
 }  // namespace wl

@@ -9,9 +9,10 @@
 
 namespace wl {
 
-Printer::Printer(const Kernel& kernel, std::string entry, int lanes)
+Printer::Printer(const Kernel& kernel, std::string entry, int lanes, const NodeListing& listing)
     : kernel_(kernel),
       entry_(std::move(entry)),
+      listing_(listing),
       lanes_(lanes),
       register_tiles_(register_tiles(kernel)),
       rounded_tiles_(rounded_tiles(kernel)),
@@ -82,6 +83,7 @@ void Printer::print_passes() {
 
 void Printer::print_head() {
   out_.open(cat("extern \"C\" void ", entry_, "(long block, void* const* args, char* scratch)"));
+  print_listing();
   out_.line("(void)block; (void)args; (void)scratch;");
   if (outside_at_ >= 0) out_.line(cat("i64* const outside = (i64*)(scratch + ", outside_at_, ");"));
   if (kernel_.sweeps() > 1) {
@@ -183,6 +185,7 @@ void Printer::print_loop(const Instr& loop) {
   // thread whose core runs another thread.
   const char* const form = kernel_.wave == 0 && is_unrolled(loop) ? "WL_UNROLL" : "WL_SERIAL";
   out_.open(cat(form, " for (long ", v, " = 0; ", v, " < ", n, "; ++", v, ")"));
+  note_loop(loop);
   print_inside(loop);
 }
 

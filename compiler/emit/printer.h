@@ -22,8 +22,11 @@ int64_t workspace_bytes(const Kernel& kernel);
 
 class Printer {
  public:
-  Printer(const Kernel& kernel, std::string entry, int lanes);
+  Printer(const Kernel& kernel, std::string entry, int lanes, const NodeListing& listing);
   absl::StatusOr<std::string> print();
+  // Returns the text that print() has returned with comments that name nodes of the listing; without a listing, the
+  // text as it is.
+  std::string with_notes(std::string_view text) const { return out_.with_notes(text); }
   // These functions are for machines with lanes, after print(): the bytes of a thread's widest load from device memory
   // and of its widest store to it; 0 if it has none.
   int load_bytes() const { return load_bytes_; }
@@ -58,6 +61,9 @@ class Printer {
   void print_derived(VarId source);
   void print_passes();
   void print_roles();  // prints the part of the copiers (threads that only copy), then that of the teams
+  void print_listing();
+  void note(NodeOrigin origin);
+  void note_loop(const Instr& loop);
   void print_head();
   void print_team_head();
   int64_t resident_blocks() const;
@@ -167,6 +173,9 @@ class Printer {
 
   const Kernel& kernel_;
   std::string entry_;
+  const NodeListing& listing_;
+  std::set<TileId> noted_tiles_;  // tiles, and nodes of expressions, whose first definition has a note
+  std::set<const ExprNode*> noted_values_;
   int lanes_;
   Writer out_;
   std::set<TileId> register_tiles_, rounded_tiles_;

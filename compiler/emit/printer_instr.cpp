@@ -22,6 +22,7 @@ void Printer::define(TileId tile, const std::string& name, const std::string& va
   // assignment converts a value.
   const std::string type = tile_of(tile).dtype == DType::b1 ? "auto" : spell_type(tile_of(tile).dtype, lanes_of(tile));
   out_.line(cat(type, " ", name, " = ", value, ";"));
+  if (noted_tiles_.insert(tile).second) note(tile_of(tile).origin);
 }
 
 std::string Printer::value_of(TileId tile, const Place& place, int lanes) {
@@ -292,6 +293,7 @@ void Printer::print_map(const Instr& instr, const Place& place) {
     const std::string name = cat("x", temporary_++);
     const DType from = instr.expr[node.operands[0]].dtype;
     out_.line(cat("const auto ", name, " = ", spell_op(node, from, lanes, operands), ";"));
+    if (noted_values_.insert(&node).second) note(node.origin);
     names.push_back(name);
   }
   const std::string name =
@@ -300,6 +302,7 @@ void Printer::print_map(const Instr& instr, const Place& place) {
           : element_name(instr.result, place.repeat.empty()
                                            ? std::vector<int64_t>(tile_of(instr.result).layout.rank(), 0)
                                            : place.repeat);
+  if (instr.expr.back().origin.node >= 0) noted_tiles_.insert(instr.result);  // the line before has the note
   define(instr.result, name, names.back());
 }
 

@@ -46,6 +46,7 @@ void Printer::print_team_head() {
                 : kernel_.blocks == 0 ? "WL_KERNEL("
                                       : cat("WL_RESIDENT_KERNEL(", resident_blocks(), ", "),
                 entry_, ", ", kernel_.grid, ", ", kernel_.threads, ", ", absl::StrJoin(parameters, ", "), ")"));
+  print_listing();
   out_.line("WL_ENTER;");
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const KernelBuffer& b = kernel_.buffers[i];

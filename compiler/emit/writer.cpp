@@ -96,6 +96,35 @@ void Writer::close() {
   line("}");
 }
 
+namespace {
+
+std::string note_of(std::string_view text) {
+  std::string note = cat("// ", text);
+  for (char& c : note)
+    if (!absl::ascii_isprint(static_cast<unsigned char>(c)) || c == '\\' || c == '?') c = '_';
+  return note;
+}
+
+}  // namespace
+
+void Writer::note(std::string_view text) {
+  if (!out_.empty()) notes_.emplace_back(out_.size() - 1, cat("  ", note_of(text)));
+}
+
+void Writer::note_line(std::string_view text) {
+  notes_.emplace_back(out_.size(), cat(std::string(2 * static_cast<size_t>(depth_), ' '), note_of(text), "\n"));
+}
+
+std::string Writer::with_notes(std::string_view text) const {
+  std::string out;
+  size_t from = 0;
+  for (const auto& [at, note] : notes_) {
+    append(&out, text.substr(from, at - from), note);
+    from = at;
+  }
+  return cat(out, text.substr(from));
+}
+
 std::string comment_of(std::string name) {
   for (char& c : name)
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';

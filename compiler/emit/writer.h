@@ -16,10 +16,17 @@ class Writer {
   void line(std::string_view text);  // writes a line at the current indentation
   void open(std::string_view text);  // "text {"
   void close();                      // "}"
+  // Notes are comments that are kept apart from the text: note() writes one at the end of the last line, note_line() a
+  // line of its own. Characters that could continue the comment's line or end it become "_".
+  void note(std::string_view text);
+  void note_line(std::string_view text);
   std::string take() { return std::move(out_); }
+  // Returns the text, which take() has returned, with its notes.
+  std::string with_notes(std::string_view text) const;
 
  private:
   std::string out_;
+  std::vector<std::pair<size_t, std::string>> notes_;  // each with the size of the text before it
   int depth_ = 0;
 };
 

@@ -57,19 +57,18 @@ BufferId KernelBuilder::output_buffer(int output) const {
 TileId KernelBuilder::tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
                            std::vector<std::vector<Affine>> bound) {
   if (kernel_.wave > 0) return team_tile(dtype, std::move(shape), vector_axis, lanes / kernel_.team, std::move(bound));
-  kernel_.tiles.push_back({dtype, cpu_layout(std::move(shape), vector_axis, lanes), std::move(bound)});
-  return static_cast<TileId>(kernel_.tiles.size()) - 1;
+  return tile({dtype, cpu_layout(std::move(shape), vector_axis, lanes), std::move(bound)});
 }
 
 TileId KernelBuilder::team_tile(DType dtype, std::vector<int64_t> shape, int axis, int vector,
                                 std::vector<std::vector<Affine>> bound) {
   const int team = axis < 0 ? 1 : kernel_.team;
-  kernel_.tiles.push_back(
+  return tile(
       {dtype, team_layout(std::move(shape), axis, axis < 0 ? 1 : vector, team, kernel_.wave), std::move(bound)});
-  return static_cast<TileId>(kernel_.tiles.size()) - 1;
 }
 
 TileId KernelBuilder::tile(Tile tile) {
+  tile.origin = {.node = node_};
   kernel_.tiles.push_back(std::move(tile));
   return static_cast<TileId>(kernel_.tiles.size()) - 1;
 }

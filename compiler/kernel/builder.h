@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "compiler/kernel/kernel.h"
 #include "compiler/target/target.h"
 
@@ -36,6 +37,10 @@ class KernelBuilder {
                    std::vector<std::vector<Affine>> bound = {});
   TileId tile(Tile tile);
   TileId like(TileId other, DType dtype);  // adds a tile of the same layout and bounds
+  // As long as the returned object lives, tiles that are added belong to this node.
+  [[nodiscard]] auto values_of(NodeId node) {
+    return absl::MakeCleanup([this, before = std::exchange(node_, node)] { node_ = before; });
+  }
 
   void open_loop(VarId var, std::vector<Affine> trips);
   void close_loop();
@@ -51,6 +56,7 @@ class KernelBuilder {
   std::vector<std::vector<Instr>> open_;  // bodies of the open loops, outermost first; [0] is the kernel's body
   std::vector<Instr> loops_;
   std::vector<NodeId> inputs_;
+  NodeId node_ = -1;  // the node that tiles are added for
 };
 
 // Returns the derived variable (min(of...) / div) % mod of a kernel: an equal one that exists already, or a new one.

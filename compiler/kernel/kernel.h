@@ -99,6 +99,18 @@ struct KernelBuffer {
   bool operator==(const KernelBuffer&) const = default;
 };
 
+// The graphs that a kernel was made from, for the comments of printed code: for each graph, a line for each node. The
+// first graph is the group; a stitched group has one for each stage beside it, a packed one for each member.
+using NodeListing = std::vector<std::vector<std::string>>;
+
+// The operation that a value belongs to: a node, and the number of its graph in the NodeListing. It says nothing about
+// what a kernel computes, so all origins are equal, and the text form of a kernel has none.
+struct NodeOrigin {
+  NodeId node = -1;  // -1: unknown
+  int graph = 0;
+  bool operator==(const NodeOrigin&) const { return true; }
+};
+
 // A tile in registers. Elements of floats narrower than f32 are kept as f32 until a store or a cast rounds them.
 // `bound`: along each axis, the valid extent is the minimum of the listed affine expressions and of the shape. Elements
 // beyond the valid extent hold nothing: loads do not touch memory there, stores write nothing, folds skip them.
@@ -106,6 +118,7 @@ struct Tile {
   DType dtype = DType::f32;
   Layout layout;
   std::vector<std::vector<Affine>> bound;
+  NodeOrigin origin = {};
   bool operator==(const Tile&) const = default;
 };
 
@@ -139,6 +152,7 @@ struct ExprNode {
   double value = 0;                // kConstant: its value
   int operands[3] = {-1, -1, -1};  // kOp: earlier nodes
   bool rounded = false;            // whether an exp may be less exact (compiler/ir/rounded_exps.h)
+  NodeOrigin origin = {};
   bool operator==(const ExprNode&) const = default;
 };
 using Expr = std::vector<ExprNode>;  // the nodes of an expression; the last one is its value

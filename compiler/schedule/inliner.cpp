@@ -5,7 +5,7 @@
 namespace wl {
 
 KernelInliner::KernelInliner(Kernel part, const To& to, KernelBuilder& out)
-    : part_(std::move(part)), given_(to.buffers), places_(to.places), out_(out) {
+    : part_(std::move(part)), given_(to.buffers), places_(to.places), graph_(to.graph), out_(out) {
   place_buffers(to);
   place_vars(to.block);
   Kernel& whole = out.kernel();
@@ -13,6 +13,7 @@ KernelInliner::KernelInliner(Kernel part, const To& to, KernelBuilder& out)
   for (Tile tile : part_.tiles) {
     for (std::vector<Affine>& axis : tile.bound)
       for (Affine& bound : axis) bound = moved(bound);
+    tile.origin = moved(tile.origin);
     whole.tiles.push_back(std::move(tile));
   }
 }
@@ -77,6 +78,11 @@ Slice KernelInliner::moved(Slice slice) const {
   return slice;
 }
 
+// The NodeListing of the whole has the part's own graph, but not those that the part was joined from.
+NodeOrigin KernelInliner::moved(NodeOrigin origin) const {
+  return {origin.graph == 0 ? origin.node : -1, graph_};
+}
+
 std::vector<Instr> KernelInliner::body(const std::vector<Instr>& from, bool barriers) const {
   std::vector<Instr> to;
   for (Instr instr : from) {
@@ -89,6 +95,7 @@ std::vector<Instr> KernelInliner::body(const std::vector<Instr>& from, bool barr
       instr.slice = moved(std::move(instr.slice));
     instr.into = moved(std::move(instr.into));
     for (SliceGuard& guard : instr.guards) guard.at = moved(guard.at);
+    for (ExprNode& node : instr.expr) node.origin = moved(node.origin);
     if (instr.slice.buffer >= 0 && out_.kernel().buffers[instr.slice.buffer].level == Level::kShared) {
       if (instr.op == InstrOp::kPrefetch) continue;
       instr.streaming = false;

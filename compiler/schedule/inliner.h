@@ -19,6 +19,7 @@ class KernelInliner {
     const std::vector<Affine>& places;          // the whole's block number along each axis; see Stage::Buffer::shift
     const std::vector<BufferId>& kept;          // buffers of the whole, indexed by Stage::Buffer::kept
     int64_t scratch = 0;                        // byte offset of the part's own scratch in that of the whole
+    int graph = 0;                              // the number of the part's graph in the whole's NodeListing
   };
   KernelInliner(Kernel part, const To& to, KernelBuilder& out);
   // The part's instructions, with or without its barriers.
@@ -29,11 +30,13 @@ class KernelInliner {
   void place_vars(const Affine& block);
   Affine moved(const Affine& from) const;
   Slice moved(Slice slice) const;
+  NodeOrigin moved(NodeOrigin origin) const;
   std::vector<Instr> body(const std::vector<Instr>& from, bool barriers) const;
 
   const Kernel part_;
   const std::vector<Stage::Buffer>& given_;
   const std::vector<Affine> places_;
+  const int graph_;
   KernelBuilder& out_;
   std::vector<BufferId> buffers_;  // for each buffer of the part, its number in the whole
   std::vector<Affine> vars_;       // for each variable of the part, its value in the whole

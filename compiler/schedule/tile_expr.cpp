@@ -65,6 +65,7 @@ TileId TileExpr::shaped(DType dtype, const std::vector<bool>& moves) const {
 }
 
 TileId TileExpr::load_input(const Access& access) {
+  const auto scope = out.values_of(access.input);
   std::vector<bool> moves;
   for (const TileLoop& loop : loops) moves.push_back(whole || (loop.atom >= 0 && access.strides[loop.atom] != 0));
   const TileId result = shaped(group.nodes[access.input].dtype, moves);
@@ -148,6 +149,7 @@ absl::StatusOr<int> TileExpr::expression(NodeId node, Instr& map, std::map<NodeI
     return leaf(node, 0, map, memo);
   } else if (class_of(n.op) == OpClass::kElementwise) {
     root.op = n.op;
+    root.origin = {.node = node};
     for (size_t i = 0; i < domain.operands[node].size(); ++i) {
       WL_ASSIGN_OR_RETURN(root.operands[i], leaf(node, static_cast<int>(i), map, memo));
     }
@@ -174,6 +176,7 @@ TileId TileExpr::finish(Instr map, int root, DType dtype) {
 }
 
 absl::StatusOr<TileId> TileExpr::value(NodeId node) {
+  const auto scope = out.values_of(node);
   Instr map;
   std::map<NodeId, int> memo;
   WL_ASSIGN_OR_RETURN(const int root, expression(node, map, memo));
@@ -181,6 +184,7 @@ absl::StatusOr<TileId> TileExpr::value(NodeId node) {
 }
 
 absl::StatusOr<TileId> TileExpr::operand(NodeId node, int position) {
+  const auto scope = out.values_of(group.nodes[node].operands[position]);
   Instr map;
   std::map<NodeId, int> memo;
   WL_ASSIGN_OR_RETURN(const int root, leaf(node, position, map, memo));

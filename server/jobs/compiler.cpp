@@ -130,8 +130,10 @@ class RealGroup : public GroupCompiler {
       WL_ASSIGN_OR_RETURN(const Point point, library_->space.parse(plan));
       return library_source(graph_, domain_, *library_, library_->space.schedule(point), machine_);
     }
-    WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(plan));
-    return emit(kernel, machine_, hash_);
+    WL_ASSIGN_OR_RETURN(const Point point, space_.parse(plan));
+    const Schedule schedule = space_.schedule(point);
+    WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(graph_, domain_, schedule, machine_));
+    return emit(kernel, machine_, hash_, listing_of(graph_, domain_, schedule));
   }
 
   absl::StatusOr<Check> check(uint64_t seed) const override { return make_check(graph_, seed); }

@@ -6,8 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "compiler/cover/stitching.h"
+#include "compiler/domain/phases.h"
 #include "compiler/domain/stitch.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
@@ -88,6 +91,47 @@ TEST_P(GoldenTest, IsAsRecorded) {
   const std::string path = path_of(GetParam());
   if (std::getenv("UPDATE_GOLDEN") != nullptr) std::ofstream(path) << *text;
   ASSERT_EQ(*text, testing::file_text(path)) << "UPDATE_GOLDEN=1 rewrites " << path;
+}
+
+// Returns the text without comments, and without the lines that have nothing else.
+std::string without_comments(const std::string& text) {
+  std::string code;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripTrailingAsciiWhitespace(line.substr(0, line.find("//")));
+    if (!absl::StripLeadingAsciiWhitespace(line).empty()) absl::StrAppend(&code, line, "\n");
+  }
+  return code;
+}
+
+// With a listing of the graph, comments say which nodes the code computes, and nothing but comments is added.
+TEST_P(GoldenTest, SaysWhatItComputes) {
+  const Graph graph = parse(GetParam().graph).value();
+  for (const std::string_view target : {std::string_view(GetParam().target), std::string_view("cuda:sm_90a")}) {
+    const Machine machine = fixed_machine(target);
+    const auto domain = analyze_group(graph, machine);
+    const auto space = domain.ok() ? space_of(graph, *domain, machine) : domain.status();
+    if (!space.ok()) continue;  // IsAsRecorded has the message
+    const Schedule schedule = space->schedule(space->seeds[0]);
+    const Kernel kernel = lower(graph, *domain, schedule, machine).value();
+    const NodeListing listing = listing_of(graph, *domain, schedule);
+    const Source plain = emit(kernel, machine).value(), noted = emit(kernel, machine, {}, listing).value();
+    EXPECT_EQ(noted.entry, plain.entry);
+    EXPECT_EQ(without_comments(noted.text), without_comments(plain.text));
+    for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
+      EXPECT_NE(noted.text.find(cat("// %", id, " = ")), std::string::npos) << "the listing has all nodes";
+      const Op op = graph.nodes[id].op;
+      // The code of a stitched or packed group names the nodes of its stages or members, which have their own graphs.
+      if (listing.size() > 1 || op == Op::constant) continue;
+      // An online sum has no value of its own for the exponential that it adds.
+      const bool online = schedule[kOnline] != 0 || schedule[kOnlineChunk] != 0;
+      const bool computes = (class_of(op) == OpClass::kElementwise && !online) || class_of(op) == OpClass::kContract ||
+                            is_reduction(graph, id);
+      if (!computes) continue;
+      EXPECT_NE(noted.text.find(cat(";  // %", id, " ", name_of(op), "\n")), std::string::npos)
+          << target << " %" << id << "\n"
+          << noted.text;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Groups, GoldenTest, ::testing::ValuesIn(testing::kGoldens),

@@ -250,6 +250,7 @@ void CpuContract::place_block() {
 
 absl::StatusOr<Kernel> CpuContract::run() {
   if (elements(group_.nodes[domain_.contract].shape) == 0) return unimplemented("a contraction without results");
+  const auto scope = out_.values_of(domain_.contract);
   WL_RETURN_IF_ERROR(prepare());
   place_block();
   emit_columns();

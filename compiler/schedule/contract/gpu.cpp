@@ -29,6 +29,7 @@ Layout split_along(Layout layout, int axis, const std::vector<TileLoop>& loops) 
 
 absl::StatusOr<Kernel> GpuContract::run() {
   if (elements(group_.nodes[domain_.contract].shape) == 0) return unimplemented("a contraction without results");
+  const auto scope = out_.values_of(domain_.contract);
   WL_RETURN_IF_ERROR(prepare());
   emit_rounds();
   if (!status_.ok()) return status_;

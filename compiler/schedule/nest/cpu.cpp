@@ -74,6 +74,7 @@ absl::StatusOr<Kernel> CpuRows::run() {
 
 void CpuRows::make_results() {
   for (NodeId reduce : phases_.reduces) {
+    const auto scope = out_.values_of(reduce);
     const auto tile = [&] { return tile_of(group_.nodes[reduce].dtype, domain_.varies[reduce]); };
     results_[reduce] = tile();
     const int oldest = pipelined_ ? phases_.count - phases_.level[reduce] : 0;
@@ -175,6 +176,7 @@ void CpuRows::prefetch(PhaseCode& code) {
 // for its sums. When the maximum grows, the sums so far are multiplied by exp(before - now).
 void CpuRows::fold_online(NodeId largest, PhaseCode& code) {
   const DType dtype = group_.nodes[largest].dtype;
+  const auto scope = out_.values_of(largest);
   const auto narrow = [&] { return make_tile(dtype, false); };
   const TileId lanes = accumulator(dtype), chunk = narrow(), now = narrow(), before = narrow();
   code.fills.push_back(fill_instr(now, identity_of(Op::max, dtype)));
@@ -197,6 +199,7 @@ void CpuRows::fold_online(NodeId largest, PhaseCode& code) {
   code.inner.push_back(times_power(factor, std::nullopt, before, origin, false, dtype));
   for (const auto& [sum, maximum] : phases_.online) {
     if (maximum != largest) continue;
+    const auto scope_of_sum = out_.values_of(sum);
     const TileId partial = accumulator(dtype), term = make_tile(dtype, true), whole = narrow();
     code.fills.push_back(fill_instr(partial, 0));
     code.inner.push_back(map_instr(partial, Op::mul, dtype, {partial, factor}));

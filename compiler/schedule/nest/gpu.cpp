@@ -46,8 +46,10 @@ absl::StatusOr<Kernel> GpuRows::run() {
   WL_RETURN_IF_ERROR(store_row());
   if (at_.parts() > 1) share_rows();
   find_row();
-  for (NodeId reduce : phases_.reduces)
+  for (NodeId reduce : phases_.reduces) {
+    const auto scope = out_.values_of(reduce);
     results_[reduce] = make_tile(group_.nodes[reduce].dtype, at_.wide(domain_.varies[reduce]));
+  }
   const Affine turns = turns_of_block();
   rows_ahead_ = persistent_ ? schedule_[kPersistent] - 1 : 0;
   if (turns.terms.empty()) rows_ahead_ = std::min(rows_ahead_, turns.base - 1);

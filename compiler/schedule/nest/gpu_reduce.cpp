@@ -80,6 +80,7 @@ void GpuRows::combine_row_teams(NodeId reduce, Op combine, TileId partial, TileI
 // of the thread - largest of the row).
 void GpuRows::fold_online(NodeId largest, PhaseCode& code) {
   const DType dtype = group_.nodes[largest].dtype;
+  const auto scope = out_.values_of(largest);
   const TileId value = folded_value(largest, dtype, code);
   const TileId own = accumulator(dtype), before = out_.like(own, dtype);
   code.fills.push_back(fill_instr(own, identity_of(Op::max, dtype)));
@@ -89,6 +90,7 @@ void GpuRows::fold_online(NodeId largest, PhaseCode& code) {
   combine_lanes(largest, Op::max, own, row, code);
   for (const auto& [sum, maximum] : phases_.online) {
     if (maximum != largest) continue;
+    const auto scope_of_sum = out_.values_of(sum);
     const TileId partial = out_.like(own, dtype), scaled = out_.like(own, dtype);
     code.fills.push_back(fill_instr(partial, 0));
     code.inner.push_back(times_power(partial, partial, before, own, true, dtype));

@@ -50,6 +50,7 @@ TileId RowLowering::folded_value(NodeId reduce, DType dtype, PhaseCode& code) {
 // Adds the code of a reduction to a phase: the loops accumulate its operand, and its result is complete after them.
 void RowLowering::fold(NodeId reduce, PhaseCode& code) {
   const Node& node = group_.nodes[reduce];
+  const auto scope = out_.values_of(reduce);
   const bool products = class_of(node.op) == OpClass::kContract;
   const Op combine = combine_of(node.op);
   // Products of floats narrower than f32 are computed and summed in f32.

@@ -49,6 +49,7 @@ std::vector<Instr>& RowLowering::code_for(const std::vector<AtomId>& varies, Pha
 TileId RowLowering::load(const Access& access, DType dtype, PhaseCode& code) {
   for (const auto& [known, tile] : code.loads)
     if (known == access) return tile;
+  const auto scope = out_.values_of(access.input);
   const std::vector<AtomId> varies = at_.atoms_of(access);
   const bool is_wide = at_.wide(varies);
   if (const auto copied = load_copied(access, dtype, code)) {
@@ -159,6 +160,7 @@ int RowLowering::inline_expr(NodeId node, Instr& map, PhaseCode& code) {
   ExprNode root;
   root.op = group_.nodes[node].op;
   root.dtype = group_.nodes[node].dtype;
+  root.origin = {.node = node};
   for (size_t i = 0; i < group_.nodes[node].operands.size(); ++i)
     root.operands[i] = operand_expr(node, static_cast<int>(i), map, code);
   map.expr.push_back(root);
@@ -190,6 +192,7 @@ Instr RowLowering::gather(NodeId node, PhaseCode& code) {
 
 TileId RowLowering::compute(NodeId node, PhaseCode& code) {
   const Node& n = group_.nodes[node];
+  const auto scope = out_.values_of(node);
   const std::vector<AtomId>& varies = domain_.varies[node];
   Instr instr;
   if (class_of(n.op) == OpClass::kGather) {

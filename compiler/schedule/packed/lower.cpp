@@ -61,7 +61,8 @@ absl::StatusOr<Kernel> lower_packed(const Graph& group, const Domain& domain, co
       trips = {fixed(share)};
       if (share * whole.grid != grid) trips.push_back(affine(kBlockVar, -share, grid));
     }
-    const KernelInliner inliner(std::move(kernels[m]), {members[m].buffers, block, {}, {}}, out);
+    const KernelInliner inliner(std::move(kernels[m]), {members[m].buffers, block, {}, {}, 0, static_cast<int>(m) + 1},
+                                out);
     out.open_loop(turn, std::move(trips));
     out.push_all(inliner.body(/*barriers=*/true));
     out.close_loop();

@@ -106,6 +106,7 @@ class ResidentNest {
     const Node& node = group_.nodes[id];
     WL_ASSIGN_OR_RETURN(const TileId elements, wide.operand(id, 0));
     flush(wide);
+    const auto scope = out_.values_of(id);
     const Op combine = combine_of(node.op);
     const Layout partial = folded(layout_, across_);
     std::vector<bool> keeps = {true, true};

@@ -302,9 +302,10 @@ VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vecto
     const int width = gpu ? stages[k].vector_lanes(stages[k].body) : 1;
     const bool alone = blocks > 1 || (width > 1 && width < widest && !choice.is_resident(k));
     const VarId turn = alone ? out.loop_var("turn") : -1;
-    const KernelInliner inliner(
-        std::move(stages[k]),
-        {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept.buffers, scratch[k]}, out);
+    const KernelInliner inliner(std::move(stages[k]),
+                                {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept.buffers,
+                                 scratch[k], static_cast<int>(k) + 1},
+                                out);
     if (turn >= 0) out.open_loop(turn, {fixed(blocks)});
     out.push_all(inliner.body(/*barriers=*/false));  // insert_barriers() places the barriers of the whole kernel
     if (turn >= 0) out.close_loop();
