@@ -71,6 +71,7 @@ std::function<void(const char*)> commit_timer(Metrics* metrics) {
 
 struct Coordinator::Impl {
   std::unique_ptr<Metrics> metrics;  // null: no HTTP server, so no metrics are kept
+  LookedUpSum looked_up;
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Store> store;
   std::unique_ptr<Upkeep> upkeep;
@@ -166,11 +167,14 @@ EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& option
     if (upstream != nullptr) upstream->wake();
     if (vouching != nullptr) vouching->wake();
   };
+  jobs.looked_up = [this](const LookedUp& known) {
+    looked_up.add(known);
+    if (metrics != nullptr) metrics->looked_up(known.hits, known.misses);
+  };
   if (metrics != nullptr) {
     jobs.stored = [this](const std::vector<Trial>& trials) { metrics->trials_stored(trials); };
     jobs.reverified = [this](Reverified outcome) { metrics->reverified(kReverifiedNames[static_cast<int>(outcome)]); };
     jobs.lease_ended = [this](LeaseEnd why) { metrics->lease_ended(kLeaseEndNames[static_cast<int>(why)]); };
-    jobs.looked_up = [this](int64_t hits, int64_t misses) { metrics->looked_up(hits, misses); };
     jobs.job_ended = [this](JobState state) { metrics->job_ended(state); };
     jobs.first_kernel = [this](double seconds) { metrics->first_kernel(seconds); };
     jobs.best_kernel = [this](double seconds) { metrics->best_kernel(seconds); };
@@ -233,7 +237,8 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
                         .fetched =
                             [this](int64_t hits, int64_t misses) {
                               if (metrics != nullptr) metrics->fetched(hits, misses);
-                            }};
+                            },
+                        .looked_up = &looked_up};
   for (const auto make :
        {make_tuning_service, make_worker_service, make_kernel_store_service, make_blob_service, make_admin_service})
     services.push_back(make(serving));

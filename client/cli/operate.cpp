@@ -190,6 +190,7 @@ absl::StatusOr<Listing> server_status(Context& context) {
   table.add({"signing key", server.signing_key.empty() ? "none" : server.signing_key});
   const std::string away = server.upstream_problem.empty() ? "" : cat(", ", server.upstream_problem);
   table.add({"upstream", server.upstream.empty() ? "none" : cat(server.upstream, away)});
+  table.add({"found in the store", found_text(server)});
   table.add({"heap holds", memory_text(server.heap_bytes)});
   table.add({"resident", memory_text(server.resident_bytes)});
   Listing out;
@@ -203,6 +204,9 @@ absl::StatusOr<Listing> server_status(Context& context) {
                    {"signing_key", server.signing_key},
                    {"upstream", server.upstream},
                    {"upstream_problem", server.upstream_problem},
+                   {"groups_found", server.groups_found},
+                   {"groups_missed", server.groups_missed},
+                   {"saved_s", server.saved_s},
                    {"heap_bytes", server.heap_bytes},
                    {"resident_bytes", server.resident_bytes}});
   return out;

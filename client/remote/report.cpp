@@ -194,6 +194,14 @@ std::string number_text(double x) {
   return absl::StrFormat("%.2g", x);
 }
 
+std::string found_text(const ServerSummary& server) {
+  const int64_t all = server.groups_found + server.groups_missed;
+  if (all <= 0) return "-";
+  const double share = static_cast<double>(server.groups_found) / static_cast<double>(all);
+  return cat(server.groups_found, " of ", all, " kernels of jobs (", absl::StrFormat("%.0f", 100 * share), " %)",
+             server.groups_found > 0 ? cat(", which saved ", time_text(server.saved_s * 1e9), " of search") : "");
+}
+
 double spread_of(const JobResult& result) {
   double least = 0, median = 0;
   for (const GroupResult& group : result.groups) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/program/bucket.h"
+#include "client/remote/service.h"
 #include "compiler/base/job.h"
 
 namespace wl {
@@ -38,6 +39,10 @@ std::string record_json(const KernelRecord& record);
 
 std::string time_text(double ns);   // formats a time, e.g. "1.23 ms"
 std::string number_text(double x);  // formats a number with two significant digits, e.g. "1.2e-06"
+
+// Says how many kernels of jobs a coordinator had in its store, and how much search that saved: "4 of 5 kernels of jobs
+// (80 %), which saved 340 s of search"; "-" if there were no jobs.
+std::string found_text(const ServerSummary& server);
 
 // Returns by which fraction the median samples of the chosen kernels exceed the fastest ones, weighted by time: 0.02 to
 // 0.1 on an idle CPU. A larger spread shows that other programs used the machine.

@@ -259,9 +259,10 @@ absl::StatusOr<ServerSummary> Service::server() {
   auto stub = v1::Admin::NewStub(channel_);
   WL_ASSIGN_OR_RETURN(v1::ServerInfo info,
                       call(*stub, peer_, &v1::Admin::Stub::GetServerInfo, v1::GetServerInfoRequest()));
-  return ServerSummary{info.version(),        info.api_version(), info.schema_version(),  info.store(),
-                       info.sqlite_version(), info.draining(),    info.signing_key(),     info.heap_bytes(),
-                       info.resident_bytes(), info.upstream(),    info.upstream_problem()};
+  return ServerSummary{info.version(),        info.api_version(), info.schema_version(),   info.store(),
+                       info.sqlite_version(), info.draining(),    info.signing_key(),      info.heap_bytes(),
+                       info.resident_bytes(), info.upstream(),    info.upstream_problem(), info.groups_found(),
+                       info.groups_missed(),  info.saved_s()};
 }
 
 absl::StatusOr<Service::Revoked> Service::revoke(const std::string& producer) {

@@ -82,6 +82,10 @@ struct ServerSummary {
   std::string signing_key;                     // the coordinator's public key for signing; empty: it signs no records
   int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
   std::string upstream, upstream_problem;      // address of the upstream, and why it cannot be asked now; empty: none
+  // Groups of jobs since the coordinator started: those that the store had, those that it lacked, and the seconds of
+  // workers that the searches for the former had taken.
+  int64_t groups_found = 0, groups_missed = 0;
+  double saved_s = 0;
 };
 
 struct WatchLimits {

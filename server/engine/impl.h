@@ -94,9 +94,9 @@ struct Engine::Impl {
 // A job that a client asks for, before it is stored; it is already done if the store has the answer.
 struct NewJob {
   JobRow row;
-  std::optional<JobPlan> plan;   // set if the device is known and the store has no answer to the whole job
-  std::string result_id;         // id under which the job's result is stored for later jobs; empty: not stored so
-  int64_t hits = 0, misses = 0;  // numbers of groups with and without a sufficient record in the store
+  std::optional<JobPlan> plan;  // set if the device is known and the store has no answer to the whole job
+  std::string result_id;        // id under which the job's result is stored for later jobs; empty: not stored so
+  LookedUp known;               // what the store has for it
 };
 // Answers a job from the store, or plans it. Records and devices that the store lacks are looked for at the upstream
 // first. If the device is not known yet, the job stays queued, which is no error.

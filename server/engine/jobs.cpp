@@ -289,6 +289,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
   job.row.state = state;
   job.row.error = std::move(error);
   job.row.finished_ms = unix_ms_now();
+  if (job.plan) job.row.trials = progress_of(job, *searches_).trials_done;
   job.row.cached = job.plan && !job.reverifying && job.searched.empty() && job.searches.empty();
   std::string answer;
   if (job.plan && (state == JobState::kSucceeded || state == JobState::kCancelled)) {

@@ -95,6 +95,9 @@ struct ActiveJob {
   Whole whole;
 };
 
+// Returns how far a job is that has a plan (progress.cpp).
+JobProgress progress_of(const ActiveJob& job, const Searches& searches);
+
 class Jobs : public SearchObserver {
  public:
   // All pointers must outlive the object. `recovered` is called once, as soon as all searches are known that were open

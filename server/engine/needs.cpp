@@ -26,12 +26,17 @@ absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
 }
 
 absl::Status Jobs::need_all(ActiveJob& job) {
-  int64_t misses = 0;
+  LookedUp known;
   for (const PlannedGroup& group : job.plan->groups) {
     WL_RETURN_IF_ERROR(need(job, group, group.searched() ? job.row.options.trials : 1));
-    misses += job.searches.contains(group.key) ? 1 : 0;
+    const auto record = job.records.find(group.key);
+    if (job.searches.contains(group.key) || record == job.records.end()) {
+      ++known.misses;
+    } else {
+      known.hit(record->second);
+    }
   }
-  options_.looked_up(static_cast<int64_t>(job.plan->groups.size()) - misses, misses);
+  options_.looked_up(known);
   return absl::OkStatus();
 }
 

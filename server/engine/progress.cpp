@@ -49,6 +49,8 @@ GroupProgress group_progress(const ActiveJob& job, const PlannedGroup& group, co
   return out;
 }
 
+}  // namespace
+
 JobProgress progress_of(const ActiveJob& job, const Searches& searches) {
   JobProgress out;
   bool finals = true;
@@ -71,8 +73,6 @@ JobProgress progress_of(const ActiveJob& job, const Searches& searches) {
   out.phase = is_done(job.row.state) ? "done" : done == 0 ? "check" : finals ? "final" : "search";
   return out;
 }
-
-}  // namespace
 
 void Jobs::publish(ActiveJob& job) {
   job.published = Clock::now();

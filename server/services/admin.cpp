@@ -44,6 +44,10 @@ grpc::Status AdminService::GetServerInfo(const v1::GetServerInfoRequest*, v1::Se
   const HeldMemory memory = held_memory();
   out->set_heap_bytes(memory.heap_bytes);
   out->set_resident_bytes(memory.resident_bytes);
+  const LookedUp known = serving_.looked_up->sum();
+  out->set_groups_found(known.hits);
+  out->set_groups_missed(known.misses);
+  out->set_saved_s(known.saved_s);
   if (serving_.upstream != nullptr) {
     out->set_upstream(serving_.upstream->address());
     out->set_upstream_problem(fitted(serving_.upstream->problem(), TextKind::kText, kMostMessage));

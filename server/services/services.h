@@ -75,6 +75,7 @@ struct Serving {
   // For metrics, called on any thread: how many of the records that clients asked for, by key or digest, were found and
   // how many were not.
   std::function<void(int64_t hits, int64_t misses)> fetched;
+  const LookedUpSum* looked_up;
 };
 
 // Returns whose jobs and records the caller may see; in embedded mode, everybody's.

@@ -52,6 +52,7 @@ constexpr SqlColumn<JobRow> kJobColumns[] = {
     column<JobRow, &JobRow::plan_attempts>("plan_attempts"),
     column<JobRow, &JobRow::team>("team"),
     column<JobRow, &JobRow::trace>("trace"),
+    column<JobRow, &JobRow::trials>("trials"),
 };
 
 // The last column says whether the result fails its digest.
@@ -178,9 +179,9 @@ absl::Status Store::finish_job(const JobRow& end, const std::string& result_id) 
     const std::string result = end.result ? encode(*end.result) : std::string();
     WL_RETURN_IF_ERROR(sql.run(
         "UPDATE jobs SET state = ?1, cached = ?2, result = ?3, error_code = ?4, error_message = ?5, finished_ms = "
-        "?6, result_digest = row_digest(id, ?3) WHERE id = ?7 AND state < 2",
+        "?6, trials = ?8, result_digest = row_digest(id, ?3) WHERE id = ?7 AND state < 2",
         static_cast<int>(end.state), end.cached, end.result ? std::optional(Blob{result}) : std::nullopt,
-        static_cast<int>(end.error.code()), std::string(end.error.message()), end.finished_ms, end.id));
+        static_cast<int>(end.error.code()), std::string(end.error.message()), end.finished_ms, end.id, end.trials));
     if (sql.changes() == 0) return absl::OkStatus();
     // Reported batches are kept to recognise repeated reports. A finished job gets no reports, so its batches are
     // deleted.

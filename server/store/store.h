@@ -74,6 +74,7 @@ struct JobRow {
   std::optional<JobResult> result;
   absl::Status error;
   int64_t created_ms = 0, started_ms = 0, finished_ms = 0;
+  int64_t trials = 0;         // number of trials of the job's groups, set when it ends
   int64_t plan_attempts = 0;  // how often planning began without ending, perhaps because it crashed the coordinator
 };
 

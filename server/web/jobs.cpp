@@ -75,8 +75,10 @@ absl::StatusOr<WebJson> jobs_json(WebData& data, const WebQuery& query) {
       json["elapsed_s"] = static_cast<double>(row.finished_ms - row.started_ms) / 1e3;
     jobs.push_back(std::move(json));
   }
-  WebJson out = {
-      {"version", WARPLOOM_VERSION}, {"drained", data.serving.engine->draining()}, {"jobs", std::move(jobs)}};
+  const LookedUp known = data.serving.looked_up->sum();
+  WebJson out = {{"version", WARPLOOM_VERSION}, {"drained", data.serving.engine->draining()},
+                 {"groups_found", known.hits},  {"groups_missed", known.misses},
+                 {"saved_s", known.saved_s},    {"jobs", std::move(jobs)}};
   out["next"] = rows.size() > static_cast<size_t>(limit) ? WebJson(rows[limit - 1].id) : WebJson();
   return out;
 }

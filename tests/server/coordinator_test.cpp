@@ -87,6 +87,41 @@ TEST(Coordinator, SaysWhatItsProcessHolds) {
 #endif
 }
 
+// The second job of a graph finds all its kernels. A restarted coordinator counts from 0, but still tells how many
+// trials its jobs had.
+TEST(Coordinator, SaysWhatItsStoreHadForJobs) {
+  Scratch scratch;
+  TuneOptions asked;
+  asked.trials = 8;
+  int64_t groups = 0, trials = 0;
+  {
+    Service service(scratch.path("a.db"));
+    FakeWorker worker(service.channel, "one");
+    const Job job = service.run("first", asked);
+    ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+    groups = static_cast<int64_t>(job.result->groups.size());
+    trials = job.progress.trials_done;
+    ASSERT_GE(trials, 8);
+    warploom::v1::ServerInfo info = service.server_info();
+    EXPECT_EQ(info.groups_found(), 0);
+    EXPECT_EQ(info.groups_missed(), groups);
+    EXPECT_EQ(info.saved_s(), 0);
+    ASSERT_EQ(service.run("second", asked).state, JobState::kSucceeded);
+    info = service.server_info();
+    EXPECT_EQ(info.groups_found(), groups);
+    EXPECT_EQ(info.groups_missed(), groups);
+    EXPECT_GT(info.saved_s(), 0);
+  }
+  Service service(scratch.path("a.db"));
+  EXPECT_EQ(service.server_info().groups_missed(), 0);
+  grpc::ClientContext context;
+  v1::ListJobsResponse jobs;
+  ASSERT_TRUE(service.tuning->ListJobs(&context, {}, &jobs).ok());
+  ASSERT_EQ(jobs.jobs_size(), 2);
+  EXPECT_EQ(jobs.jobs(0).progress().trials_done(), 0) << "the newest, which was answered from the store";
+  EXPECT_EQ(jobs.jobs(1).progress().trials_done(), trials);
+}
+
 TEST(Coordinator, ListensOnSeveralAddresses) {
   Scratch scratch;
   Coordinator coordinator;

@@ -101,8 +101,15 @@ std::string purpose_text(int64_t phase) {
 }
 
 std::string json_line(const Snapshot& snapshot, const Rates& rates) {
-  Json json = {{"format", kReportFormat},           {"unix_ms", snapshot.unix_ms},         {"server", snapshot.server},
-               {"version", snapshot.about.version}, {"draining", snapshot.about.draining}, {"jobs", Json::array()},
+  Json json = {{"format", kReportFormat},
+               {"unix_ms", snapshot.unix_ms},
+               {"server", snapshot.server},
+               {"version", snapshot.about.version},
+               {"draining", snapshot.about.draining},
+               {"groups_found", snapshot.about.groups_found},
+               {"groups_missed", snapshot.about.groups_missed},
+               {"saved_s", snapshot.about.saved_s},
+               {"jobs", Json::array()},
                {"workers", Json::array()}};
   for (const auto* jobs : {&snapshot.open, &snapshot.ended})
     for (const Job& job : *jobs) json["jobs"].push_back(job_json(job, rates));

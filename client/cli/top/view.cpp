@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/table.h"
+#include "client/remote/report.h"
 #include "compiler/base/names.h"
 #include "proto/utc.h"
 
@@ -163,8 +164,9 @@ Rows job_rows(const Snapshot& snapshot, const Rates& rates, size_t ended) {
   }
   for (size_t i = 0; i < std::min(ended, snapshot.ended.size()); ++i) {
     const Job& job = snapshot.ended[i];
-    rows.push_back({printable(job.name), state_text(job), "", "", "", "", "", printable(job.options.target),
-                    printable(job.label)});
+    rows.push_back({printable(job.name), state_text(job), "",
+                    job.progress.trials_done > 0 ? cat(job.progress.trials_done) : "", "", "", "",
+                    printable(job.options.target), printable(job.label)});
   }
   return rows;
 }
@@ -220,6 +222,10 @@ std::vector<std::string> top_lines(const Snapshot& snapshot, const Rates& rates,
   lines.add(cat("jobs: ", running, " running, ", snapshot.open.size() - running, " queued  workers: ", busy, " busy, ",
                 alive - busy, " idle, ", snapshot.workers.size() - alive, " lost  trials/s: ", rate_text_of(rate)));
   size_t fixed = 6;  // lines besides the rows: two headers, two lines of titles and two empty lines
+  if (snapshot.about.groups_found + snapshot.about.groups_missed > 0) {
+    lines.add(cat("found in the store: ", found_text(snapshot.about)));
+    ++fixed;
+  }
   if (!trouble.message.empty()) {
     lines.add(cat("no answer for ", trouble.since_s, " s, trying again: ", printable(trouble.message)), kRed);
     ++fixed;

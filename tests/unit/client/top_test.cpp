@@ -47,6 +47,12 @@ TEST(Top, ShowsJobsWorkersAndRates) {
   EXPECT_THAT(lines[1], HasSubstr("1 running, 1 queued  workers: 1 busy, 0 idle, 0 lost  trials/s: 3.50"));
   EXPECT_THAT(lines, Contains(testing::MatchesRegex("jobs/2 +search +\\[###\\.+\\]  25% +25/100 +3.50 .*model.onnx")));
   EXPECT_THAT(lines, Contains(testing::MatchesRegex("jobs/0 +succeeded .*model.onnx")));
+  Snapshot used = two_jobs(10'000, 25);
+  used.about.groups_found = 4;
+  used.about.groups_missed = 1;
+  used.about.saved_s = 340;
+  EXPECT_EQ(top_lines(used, {}, {}, {.rows = 24, .columns = 120}, false)[2],
+            "found in the store: 4 of 5 kernels of jobs (80 %), which saved 340 s of search");
   EXPECT_THAT(lines, Contains(testing::MatchesRegex("node7 +check, confirmation of 2, 1 candidate +1:01 +0:02")));
 }
 
