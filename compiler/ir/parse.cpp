@@ -2,11 +2,13 @@
 // bounded by the length of the text or by a limit.
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <unordered_map>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "compiler/ir/text.h"
 
 namespace wl {
@@ -223,11 +225,26 @@ class Parser {
     return list(values);
   }
 
+  // Reads a string in base64 that has the bytes of values of type T.
+  template <typename T>
+  absl::Status floats(std::vector<double>& values) {
+    std::string encoded, bytes;
+    WL_RETURN_IF_ERROR(text(encoded));
+    if (!absl::Base64Unescape(encoded, &bytes) || bytes.empty() || bytes.size() % sizeof(T) != 0)
+      return invalid("expected base64 of values of ", sizeof(T), " bytes each");
+    for (size_t at = 0; at < bytes.size(); at += sizeof(T)) {
+      T value;
+      std::memcpy(&value, bytes.data() + at, sizeof value);
+      values.push_back(static_cast<double>(value));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status fill(DType dtype, Fill& result) {
     std::string_view kind = word();
     if (kind.empty()) return absl::OkStatus();
-    if (kind != "normal" && kind != "uniform" && kind != "literal")
-      return invalid("expected normal, uniform or literal, found '", kind, "'");
+    if (kind != "normal" && kind != "uniform" && kind != "literal" && kind != "bytes")
+      return invalid("expected normal, uniform, literal or bytes, found '", kind, "'");
     if (!take("(")) return expected("'('");
     if (kind == "normal") {
       WL_RETURN_IF_ERROR(real(result.mean));
@@ -237,6 +254,9 @@ class Parser {
       WL_RETURN_IF_ERROR(integer(result.low));
       if (!take(",")) return expected("','");
       WL_RETURN_IF_ERROR(integer(result.high));
+    } else if (kind == "bytes") {
+      WL_RETURN_IF_ERROR(dtype == DType::f64 ? floats<double>(result.literal) : floats<float>(result.literal));
+      if (!is_float(dtype)) return invalid("only the values of floats can be given as bytes");
     } else {
       do {
         WL_RETURN_IF_ERROR(real(result.literal.emplace_back()));

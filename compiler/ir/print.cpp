@@ -1,12 +1,17 @@
+#include <bit>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
 #include "compiler/base/sha256.h"
 #include "compiler/ir/text.h"
 
 namespace wl {
 namespace {
+
+static_assert(std::endian::native == std::endian::little, "values of bytes(...) are copied as they are in memory");
 
 template <typename T>
 std::string shortest(T value) {
@@ -42,9 +47,31 @@ std::string quote(std::string_view text) {
   return result + "\"";
 }
 
+// Returns the bytes of the values, each as an f32 or, with T = double, an f64, of which the low byte comes first;
+// nullopt if a value is no T.
+template <typename T>
+std::optional<std::string> bytes_of(const std::vector<double>& values) {
+  std::string bytes;
+  for (const double value : values) {
+    const T narrow = static_cast<T>(value);
+    if (static_cast<double>(narrow) != value && !std::isnan(value)) return std::nullopt;
+    bytes.append(reinterpret_cast<const char*>(&narrow), sizeof narrow);
+  }
+  return bytes;
+}
+
+// Many given floats are shorter as bytes, by a factor of two and more.
+std::optional<std::string> as_bytes(DType dtype, const std::vector<double>& values) {
+  constexpr size_t kFew = 32;
+  if (!is_float(dtype) || values.size() <= kFew) return std::nullopt;
+  return dtype == DType::f64 ? bytes_of<double>(values) : bytes_of<float>(values);
+}
+
 void append_fill(std::string* out, const Node& node) {
   const Fill& fill = node.fill;
-  if (!fill.literal.empty()) {
+  if (const auto bytes = as_bytes(node.dtype, fill.literal)) {
+    append(out, " bytes(\"", absl::Base64Escape(*bytes), "\")");
+  } else if (!fill.literal.empty()) {
     append(out, " literal(", absl::StrJoin(fill.literal, ",", [](std::string* to, double v) { *to += number(v); }),
            ")");
   } else if (is_float(node.dtype)) {

@@ -11,8 +11,9 @@
 //   }
 //
 // An input's fill says how its values are generated: normal(mean,stddev) for floats, uniform(low,high) for integers,
-// literal(v,...) for given values. Numbers print in the shortest form that reads back equal; infinities and NaN print
-// as inf, -inf and nan. `#` starts a comment.
+// literal(v,...) for given values, or, for more than 32 given floats, bytes("..."): their bytes in base64, each as an
+// f64 if it is one, else as an f32, the low byte first. Numbers print in the shortest form that reads back equal;
+// infinities and NaN print as inf, -inf and nan. `#` starts a comment.
 #pragma once
 
 #include <string>

@@ -34,6 +34,32 @@ TEST(Text, CanonicalTextRoundTrips) {
   EXPECT_EQ(print_node(*graph, 4), "%4 = constant 0.1 : f32[4,8]");
 }
 
+// Many floats are given as bytes, which hold the same values as decimals; integers, which are part of hashes, never
+// are.
+TEST(Text, ManyFloatsAreBytes) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32}) {
+    Fill fill;
+    std::string decimals;
+    for (int i = 0; i < 33; ++i) {
+      fill.literal.push_back(i == 7 && is_float(dtype) ? -std::numeric_limits<double>::infinity() : i - 16);
+      append(&decimals, i == 0 ? "" : ",", fill.literal.back());
+    }
+    if (dtype == DType::f64) fill.literal[3] = 0.1;
+    Builder b;
+    b.output("y", b.input("x", dtype, {33}, fill));
+    const Graph graph = b.finish().value();
+    const std::string text = print(graph);
+    EXPECT_EQ(text.find("bytes(\"") != std::string::npos, is_float(dtype)) << text;
+    EXPECT_EQ(parse(text).value(), graph) << text;
+    const auto spelled = parse(
+        cat("graph {\n%0 = input \"x\" : ", type_text(dtype, {33}), " literal(", decimals, ")\noutput \"y\" %0\n}\n"));
+    ASSERT_TRUE(spelled.ok()) << spelled.status();
+    if (dtype != DType::f64) {
+      EXPECT_EQ(*spelled, graph);
+    }
+  }
+}
+
 TEST(Text, CommentsSpacesAndSparseNumbersAreRead) {
   auto graph = parse(
       "# a\n\ngraph {  # b\n%7=input \"x\":f32[ 2 , 3 ]\n %3 = neg   %7 : f32[2,3]#c\r\noutput \"y\" %3\n}\n\n# end");
@@ -77,7 +103,12 @@ TEST(Text, MisuseNamesTheLine) {
        "line 2: expected an integer of 64 bits, found '99999999999999999999]'"},
       {"%0 = input \"x\" : f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "line 2: input: rank 17 is above the limit of 16"},
       {"%0 = input \"x : f32[2]", "line 2: a quoted name does not end on its line"},
-      {"%0 = input \"x\" : f32[2] junk", "line 2: expected normal, uniform or literal, found 'junk'"},
+      {"%0 = input \"x\" : f32[2] junk", "line 2: expected normal, uniform, literal or bytes, found 'junk'"},
+      {"%0 = input \"x\" : f32[2] bytes(\"AACAP==\")", "line 2: expected base64 of values of 4 bytes each"},
+      {"%0 = input \"x\" : f32[2] bytes(\"AACA\")", "line 2: expected base64 of values of 4 bytes each"},
+      {"%0 = input \"x\" : f64[1] bytes(\"AACAPw==\")", "line 2: expected base64 of values of 8 bytes each"},
+      {"%0 = input \"x\" : i32[1] bytes(\"AACAPw==\")", "line 2: only the values of floats can be given as bytes"},
+      {"%0 = input \"x\" : f32[2] bytes(\"AACAPw==\")", "line 2: input: literal fill has 1 values, shape [2] needs 2"},
       {"%0 = input \"x\" : f32[2] normal(0,1) 7", "line 2: expected the end of the line, found '7'"},
       {"%0 = input \"x\" : f32[2]\n%0 = neg %0 : f32[2]", "line 3: %0 is defined twice"},
       {"%0 = input \"x\" : f32[2]\n%1 = neg %0 : f32[3]", "line 3: neg: expected type f32[2], found f32[3]"},
