@@ -4,6 +4,7 @@
 #   make test        build, then the tests
 #   make test-cluster   on a real Slurm of one node, and the Debian packages in a fresh Debian 12
 #   make packages    the Debian packages, into build/packages
+#   make dist        the Debian packages and the Python package with their checksums (SHA256SUMS), into build/dist
 #   make install     the programs and the run-time library, to PREFIX (/usr/local)
 #   make wheel       the Python package with all that it loads, for systems as new as this one, into build/wheels
 #   make site        the documentation as pages of HTML, into build/site/html
@@ -18,7 +19,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build install setup python cluster peers demo check hook test test-long test-cluster packages wheel site bench bench-all bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
+.PHONY: all build install setup python cluster peers demo check hook test test-long test-cluster packages wheel dist site bench bench-all bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -107,6 +108,13 @@ packages: cluster
 	$(call configure_and_build,release,installed)
 	rm -rf build/packages
 	cpack --config build/release/CPackConfig.cmake -B build/packages
+
+dist: packages wheel
+	rm -rf build/dist
+	mkdir -p build/dist
+	cp build/packages/*.deb build/wheels/*.whl build/dist
+	cd build/dist && sha256sum *.deb *.whl > SHA256SUMS
+	cd build/dist && sha256sum --check SHA256SUMS
 
 bench: build
 	build/venv/bin/python bench/run.py
