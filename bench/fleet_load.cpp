@@ -199,7 +199,8 @@ int soak(int workers, int jobs, int seconds) {
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   for (int i = 0; i < 16; ++i) {
     grpc::ChannelArguments arguments = channel_arguments();
-    arguments.SetInt("warploom.channel", i);  // channels with equal arguments would share a connection
+    // Channels with equal arguments would share a connection, so each gets another number.
+    arguments.SetInt("warploom.channel", i);
     channels.push_back(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
   }
   std::vector<std::thread> clients;

@@ -71,7 +71,7 @@ void fence() {
 __attribute__((noinline)) void copy_plain(const Vector* __restrict from, Vector* __restrict to, int64_t n) {
   for (int64_t i = 0; i < n; i += 4) {
     for (int64_t k = 0; k < 4; ++k) to[i + k] = from[i + k];
-    asm volatile("" ::: "memory");  // prevents a call of memcpy, which would choose its own kind of stores
+    asm volatile("" ::: "memory");  // keeps the compiler from calling memcpy, which would choose its own kind of stores
   }
 }
 
@@ -131,20 +131,20 @@ constexpr int64_t kTileFlopsPerTurn = int64_t{4} * 2 * 16 * 16 * 32;
 
 // Asks Linux for permission to use tile registers; later threads inherit it. Returns false if Linux refuses.
 bool have_tiles() {
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // Linux's ARCH_REQ_XCOMP_PERM and XFEATURE_XTILEDATA
   static const bool have = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
   return have;
 }
 
 void multiply_add_tiles(int64_t turns) {
-  alignas(64) uint8_t shape[64] = {1};  // palette 1 has eight registers of 16 rows of 64 bytes
+  alignas(64) uint8_t shape[64] = {1};  // AMX's palette 1 has eight tile registers of 16 rows of 64 bytes
   for (int tile = 0; tile < 8; ++tile) {
     shape[16 + 2 * tile] = 64;
     shape[48 + tile] = 16;
   }
   asm volatile("" : : "r"(shape) : "memory");  // g++ 12 assumes that the next call reads only eight bytes of `shape`
   _tile_loadconfig(shape);
-  _tile_zero(0);  // registers 0 to 3 are the sums; the values of the factors do not matter
+  _tile_zero(0);  // tile registers 0 to 3 are the sums; the values of the factors do not matter
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
@@ -177,7 +177,7 @@ using Integers = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
 
 // Returns exp(x) = 2^k * e^r, where |r| <= ln 2 / 2 and e^r is a polynomial of degree 6.
 inline Vector exp_of(Vector x) {
-  const Vector magic = Vector{} + 12582912.0f;  // 1.5 * 2^23, which rounds to an integer when it is added
+  const Vector magic = Vector{} + 12582912.0f;  // 1.5 * 2^23: a small float plus this is rounded to an integer
   const Vector shifted = x * 1.44269504f + magic;
   const Vector k = shifted - magic;
   const Vector r = x - k * 0.693147181f;
@@ -267,7 +267,7 @@ std::vector<double> repeat(double seconds, const std::function<double()>& sample
 }
 
 std::vector<double> time_copy(Team& team, double seconds, int64_t bytes, bool nt) {
-  const int64_t block = 4;  // vectors per iteration of the copy loop
+  const int64_t block = 4;  // number of vectors that one iteration of the copy loop copies
   const int64_t per_thread = bytes / 2 / team.size() / static_cast<int64_t>(sizeof(Vector)) / block * block;
   if (per_thread == 0) return {};
   const size_t size = static_cast<size_t>(per_thread) * sizeof(Vector) * static_cast<size_t>(team.size());
@@ -364,7 +364,7 @@ int main(int argc, char** argv) {
     std::cerr << "usage: machine_limit THREADS SECONDS < requests\n";
     return 1;
   }
-  have_tiles();  // asks for permission before the team's threads start and inherit it
+  have_tiles();  // asks for permission to use tile registers, which the team's threads inherit when they start
   Team team(std::max(1, std::atoi(argv[1])));
   const double seconds = std::atof(argv[2]);
   for (std::string line; std::getline(std::cin, line);) {

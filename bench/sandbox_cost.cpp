@@ -13,7 +13,7 @@ namespace wl {
 namespace {
 
 constexpr int kPairs = 20, kKernels = 8;
-constexpr int64_t kElements = 1 << 18;  // floats of each argument, one MiB, so that a call takes about 50 us
+constexpr int64_t kElements = 1 << 18;  // number of floats of each argument, one MiB, so that a call takes about 50 us
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -21,7 +21,8 @@ namespace wl {
 namespace {
 
 constexpr int64_t kFew = 100;
-constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 3'500, kGraphBytes = 900;  // sizes as in records of CPU kernels
+// The bytes of a record's prelude, source and graph, as in records of CPU kernels.
+constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 3'500, kGraphBytes = 900;
 constexpr int kPreludes = 4, kWriters = 32;
 constexpr double kSeconds = 3;
 

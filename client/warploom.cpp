@@ -116,13 +116,15 @@ class ThisMachine final : public wl::Local {
       return absl::UnavailableError("no worker: neither g++ nor clang++ is on PATH; install one: apt-get install g++");
     }
     wl::AgentOptions options;
-    options.name = wl::kEmbeddedWorker;  // a name that no other worker has, since a store has one coordinator at a time
+    // The worker gets a name that no other worker has, since a store has one coordinator at a time.
+    options.name = wl::kEmbeddedWorker;
     // The worker offers the CPU and the GPUs in found_, which are known only if device_for() was asked for one.
     options.devices = {device()};
     for (const wl::Gpus::Gpu& gpu : found_.found) options.devices.push_back(gpu.device);
     options.measure.gpus = found_.found;
     options.wait_s = 2;
-    options.end_together = true;  // all devices end when one does, because the job's device has no other worker
+    // If one device's worker ends, all end, because the device of the job has no other worker.
+    options.end_together = true;
     options.rates = rates;
     options.measure.runner = runner;
     options.measure.sandbox = sandbox();
@@ -188,8 +190,8 @@ class ThisMachine final : public wl::Local {
   std::optional<wl::Device> device_;
   bool asked_ = false;
   wl::Gpus found_;
-  absl::Status error_;      // why the worker ended; valid once ended_ is stopped
-  std::stop_source ended_;  // stopped when the worker has ended by itself
+  absl::Status error_;      // the error with which the embedded worker ended; may be read once ended_ is stopped
+  std::stop_source ended_;  // is stopped when the embedded worker has ended by itself
   std::jthread worker_;
 };
 

@@ -13,9 +13,10 @@
 
 namespace wl {
 
-// Limits, in bytes.
-inline constexpr int64_t kMostSettings = int64_t{16} << 20;    // for configurations, lists of callers and certificates
-inline constexpr int64_t kMostModel = (int64_t{2} << 30) - 1;  // for a graph or an object; no ONNX file may be larger
+// The largest size in bytes of configurations, lists of callers and certificates.
+inline constexpr int64_t kMostSettings = int64_t{16} << 20;
+// The largest size in bytes of a graph or an object; no ONNX file may be larger.
+inline constexpr int64_t kMostModel = (int64_t{2} << 30) - 1;
 
 // Returns the limit for arrays in bytes: the memory that this machine has left (MemAvailable of /proc/meminfo) or, if
 // that is not known, all its memory.
@@ -35,7 +36,7 @@ class RegularFile {
   ~RegularFile();
 
   int64_t size() const { return facts_.st_size; }
-  const struct stat& facts() const { return facts_; }  // what fstat() returned when the file was opened
+  const struct stat& facts() const { return facts_; }  // the facts that fstat() returned when the file was opened
   int descriptor() const { return descriptor_; }
 
   // Reads the next bytes, at most `most`, into `to`. Returns how many were read; 0 at the end; -1 on an error (errno).

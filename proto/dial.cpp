@@ -136,7 +136,7 @@ std::string peer_of(const sockaddr_storage& from) {
   }
   if (from.ss_family != AF_INET6) return "";
   const in6_addr& six = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
-  const bool mapped = IN6_IS_ADDR_V4MAPPED(&six);  // an IPv4 address in the last four bytes of an IPv6 address
+  const bool mapped = IN6_IS_ADDR_V4MAPPED(&six);  // whether the IPv6 address ends with an IPv4 address
   return {reinterpret_cast<const char*>(six.s6_addr) + (mapped ? 12 : 0), mapped ? size_t{4} : size_t{8}};
 }
 

@@ -14,9 +14,9 @@
 namespace wl {
 
 struct DialOptions {
-  TlsFiles tls;            // the channel uses TLS if any file is named
+  TlsFiles tls;            // the files for TLS, which the channel uses if any of them is named
   std::string token_file;  // file with the token of the calls, read anew for every call; empty: `token` is used
-  std::string token;       // token of the calls; if `token_file` is empty too, calls carry no token
+  std::string token;       // the token of the calls if `token_file` is empty; if both are empty, calls carry no token
 };
 
 // Returns a channel to "unix:PATH" or "HOST:PORT" that connects lazily and reconnects by itself. InvalidArgument: the

@@ -20,8 +20,8 @@ inline constexpr size_t kMostMessage = 16 << 10;  // most bytes of a message of 
 inline constexpr size_t kMostPlan = 256 << 10;    // most bytes of a plan
 inline constexpr size_t kMostGraph = 16 << 20;    // most bytes of a graph's text
 inline constexpr size_t kMostItems = 4096;        // most items of a list
-inline constexpr size_t kMostPageBytes =
-    24 << 20;  // a page of a list ends after so many bytes; one more item of any size still fits into a message
+// A page of a list ends after so many bytes; one more item of any size still fits into a message.
+inline constexpr size_t kMostPageBytes = 24 << 20;
 inline constexpr int64_t kMostInspection = 128 << 20;  // most bytes of all parts of an answer to Inspect
 
 // Checks every field of a message, and of the messages in it. InvalidArgument: a value is not within its field's

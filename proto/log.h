@@ -23,7 +23,7 @@ inline constexpr const char* kLogFormatNames[] = {"text", "json"};
 struct LogField {
   const char* name;
   std::string value;
-  bool json = false;  // `value` is JSON text: a JSON line contains it as an object, not as a string
+  bool json = false;  // whether `value` is JSON text, which a JSON line contains as an object and not as a string
 };
 using LogFields = std::vector<LogField>;
 

@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// A set of roles.
+// A set of roles, each of which is one bit.
 using Roles = uint32_t;
 inline constexpr Roles kNoRole = 0, kClient = 1, kWorker = 2, kOperator = 4, kCache = 8, kEveryRole = 15;
 
@@ -21,7 +21,7 @@ absl::StatusOr<Roles> parse_roles(const std::string& text);
 
 struct RpcRule {
   std::string path;       // path of the rpc as gRPC sends it: "/warploom.v1.Admin/Drain"
-  Roles roles = kNoRole;  // a caller with any of these roles may call the rpc
+  Roles roles = kNoRole;  // the roles of which a caller needs one to call the rpc
 };
 
 // Returns one rule for every rpc of warploom.v1.

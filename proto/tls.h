@@ -36,7 +36,7 @@ std::string tls_problem(const std::string& address, const TlsFiles& files);
 
 struct PeerIdentity {
   std::string uri;           // the SPIFFE ID; empty: the certificate has no identity, and `problem` says why
-  std::string problem;       // for example "it has 2 URI names"
+  std::string problem;       // why the certificate has no identity, for example "it has 2 URI names"
   int64_t until_unix_s = 0;  // end of the certificate's validity, in seconds since 1970
 };
 

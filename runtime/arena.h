@@ -18,11 +18,12 @@ inline constexpr int64_t stagger_of(int64_t n) {
 
 struct Lifetime {
   int64_t bytes = 0;
-  int first = 0, last = 0;  // first and last step of the program that use the value
+  int first = 0, last = 0;  // indices of the first and the last step of the program that use the value
 };
 
 struct Arena {
-  std::vector<int64_t> offsets;  // of each value, in the order of the lifetimes; in bytes, multiples of kArenaAlignment
+  // The offset in bytes of each value, a multiple of kArenaAlignment, in the order of the lifetimes.
+  std::vector<int64_t> offsets;
   int64_t bytes = 0;
 };
 

@@ -37,7 +37,7 @@ class Buffer {
 
  private:
   void begin_with_large_page(int64_t bytes);
-  char* map_ = nullptr;  // the mapping: guard page, red zone, data, red zone, guard page
+  char* map_ = nullptr;  // address of the mapping: guard page, red zone, data, red zone, guard page
   int64_t map_bytes_ = 0;
   char* data_ = nullptr;
   int64_t bytes_ = 0;

@@ -50,7 +50,7 @@ const char* resolve_hip(void* library, GpuApi& api) {
 
 struct ApiRow {
   const char* family;
-  const char* provider;  // name of the package that has the library
+  const char* provider;  // name of the package that installs the driver library
   std::span<const char* const> libraries;
   const char* (*resolve)(void* library, GpuApi& api);
 };
@@ -89,7 +89,7 @@ absl::StatusOr<const GpuApi*> open_api(const ApiRow& row) {
   if (const int error = api->init(0); error != 0)
     return absl::FailedPreconditionError(
         absl::StrCat(upper, ": ", api->library, " finds no device (error ", error, ", ", api->error_name(error), ")"));
-  return api.release();  // never freed: the table is used until the process ends
+  return api.release();  // the table is never freed, since it is used until the process ends
 }
 
 }  // namespace

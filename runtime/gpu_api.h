@@ -11,8 +11,8 @@
 namespace wl {
 
 struct GpuApi {
-  std::string family;   // name of the family: "cuda" or "hip"
-  std::string library;  // name of the library that was opened
+  std::string family;   // name of the GPU family: "cuda" or "hip"
+  std::string library;  // file name of the driver library that was opened
 
   // Every function returns 0 or the number of an error. Handles are opaque; addresses of device memory are void*.
   int (*init)(unsigned) = nullptr;
@@ -28,8 +28,9 @@ struct GpuApi {
   int (*memory_left)(size_t* left, size_t* total) = nullptr;
   int (*allocate)(void**, size_t) = nullptr;
   int (*release)(void*) = nullptr;
-  int (*to_device)(void* to, const void* from, size_t) = nullptr;  // copies synchronously
-  int (*to_host)(void* to, void* from, size_t) = nullptr;          // copies synchronously
+  // Copy bytes from host memory to the device, or from the device to host memory, and wait for the end.
+  int (*to_device)(void* to, const void* from, size_t) = nullptr;
+  int (*to_host)(void* to, void* from, size_t) = nullptr;
   int (*copy)(void* to, void* from, size_t, void* stream) = nullptr;
   int (*fill)(void* to, unsigned word, size_t words, void* stream) = nullptr;
   int (*stream_create)(void**, unsigned flags) = nullptr;
@@ -39,7 +40,7 @@ struct GpuApi {
   int (*module_unload)(void*) = nullptr;
   int (*module_function)(void**, void* module, const char* name) = nullptr;
   int (*function_attribute)(int*, int attribute, void* function) = nullptr;
-  int (*function_set)(void* function, int attribute, int value) = nullptr;  // null for HIP
+  int (*function_set)(void* function, int attribute, int value) = nullptr;  // sets a kernel's attribute; null for HIP
   int (*launch)(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned shared,
                 void* stream, void** arguments, void** extra) = nullptr;
   int (*event_create)(void**, unsigned flags) = nullptr;
@@ -57,7 +58,8 @@ struct GpuApi {
   // Functions for the name and text of an error, which the two APIs return differently.
   int (*error_name_into)(int, const char**) = nullptr;
   const char* (*error_name_of)(int) = nullptr;
-  int (*properties)(void*, int device) = nullptr;  // null for CUDA; fills a struct of more than 2 KiB
+  // Gets a device's properties, a struct of more than 2 KiB; null for CUDA.
+  int (*properties)(void*, int device) = nullptr;
 
   // The API's numbers of device attributes and of errors.
   int units, l2_bytes, clock_khz, memory_clock_khz, bus_bits, major, minor, unit_shared;

@@ -23,7 +23,7 @@ struct Nvml {
   int (*power_limit)(void*, unsigned* milliwatts);
   int (*mig)(void*, unsigned* now, unsigned* pending);
 };
-constexpr int kUnitClock = 1, kMemoryClock = 2;  // NVML_CLOCK_SM, NVML_CLOCK_MEM
+constexpr int kUnitClock = 1, kMemoryClock = 2;  // NVML's numbers of two clocks: NVML_CLOCK_SM and NVML_CLOCK_MEM
 
 // Opens NVML once. Returns null if this machine has no NVML, or one that is too old or does not work.
 const Nvml* nvml() {

@@ -13,12 +13,12 @@ class GpuClocks {
   // "0000:3b:00.0".
   static GpuClocks of(const std::string& family, const std::string& bus);
 
-  int unit_mhz() const;         // returns the current clock of the SMs or CUs; 0: not known
+  int unit_mhz() const;         // returns the current clock in MHz of the GPU's multiprocessors; 0: not known
   std::string details() const;  // returns the known facts: "driver=550.54 clock_max_mhz=1980 power_limit_w=700 mig=0"
 
  private:
-  void* device_ = nullptr;  // NVML's handle of the device
-  std::string folder_;      // folder of the device in sysfs; AMD only
+  void* device_ = nullptr;  // NVML's handle of the device; null for AMD
+  std::string folder_;      // the device's folder in sysfs; only for AMD
 };
 
 }  // namespace wl

@@ -17,8 +17,9 @@
 namespace wl {
 namespace {
 
-constexpr unsigned char kZoneByte = 0xFF;        // a NaN in every float type: reads beyond the data spoil the result
-constexpr std::chrono::microseconds kSpin{200};  // a wait spins for this time; a longer wait sleeps
+// The byte that fills red zones. It makes a NaN in every float type, so that reads beyond the data spoil the result.
+constexpr unsigned char kZoneByte = 0xFF;
+constexpr std::chrono::microseconds kSpin{200};  // how long a wait for the GPU spins before it sleeps
 
 // Returns "sm_90a" or "gfx90a". For Hopper and Blackwell the name has a suffix, which instructions specific to them
 // need.

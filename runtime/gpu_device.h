@@ -48,7 +48,7 @@ class GpuDevice {
   const GpuApi& api() const { return *api_; }
   void* stream() const { return stream_; }
   int64_t l2_bytes() const { return l2_bytes_; }
-  int clock_mhz() const { return clocks_.unit_mhz(); }  // returns the current clock; 0 = not known
+  int clock_mhz() const { return clocks_.unit_mhz(); }  // returns the GPU's current clock in MHz; 0: not known
 
   // Converts the result of an API function to a status. `doing` describes the operation.
   absl::Status check(int result, const std::string& doing) const { return gpu_error(*api_, result, doing); }

@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kOptIn = 48 << 10;  // with CUDA, more dynamic shared memory must be requested explicitly
+constexpr int64_t kOptIn = 48 << 10;  // bytes of dynamic shared memory above which CUDA needs an explicit request
 
 }  // namespace
 

@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kPointerAlignment = 64;  // bytes to which client/program aligns every argument of a kernel
+constexpr uint64_t kPointerAlignment = 64;  // alignment in bytes that client/program gives every argument of a kernel
 
 // Sets the functions and numbers of `api`. Returns the name of the first function that the library lacks, or null.
 const char* resolve(void* library, MatmulApi& api) {
@@ -69,7 +69,7 @@ absl::StatusOr<const MatmulApi*> open_api(const Library& row) {
   api->name = row.name;
   api->version = version_of(library, *api);
   if (api->version.empty()) return missing(cat(file, " does not say its version"));
-  return api.release();  // never freed: the table and the library are used until the process ends
+  return api.release();  // the table and its library are never freed, since they are used until the process ends
 }
 
 // Sets an attribute of an object of the library by `function`, which is for objects of this kind. Returns 0 or the

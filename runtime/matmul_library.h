@@ -15,8 +15,8 @@ namespace wl {
 // The functions of one library. Each returns 0 or the number of an error. Handles are opaque. A "wish" is the library's
 // preference object, which sets limits for the algorithms that the library proposes.
 struct MatmulApi {
-  std::string name, version;  // "cublaslt", "13.1.0"
-  bool cublaslt = false;      // else hipBLASLt
+  std::string name, version;  // name and version of the library, e.g. "cublaslt" and "13.1.0"
+  bool cublaslt = false;      // whether the library is cuBLASLt; otherwise it is hipBLASLt
   int (*create)(void** handle) = nullptr;
   int (*destroy)(void* handle) = nullptr;
   int (*layout_create)(void**, int dtype, uint64_t rows, uint64_t columns, int64_t leading) = nullptr;
@@ -92,7 +92,7 @@ class MatmulKernel {
   std::unique_ptr<MatmulProduct> product_;
   void* handle_ = nullptr;
   uint64_t algorithm_[8] = {};
-  mutable std::mutex mutex_;  // held in launch(), which sets the bias as an attribute of the product
+  mutable std::mutex mutex_;  // is held in launch(), which sets the bias as an attribute of the product
 };
 
 }  // namespace wl

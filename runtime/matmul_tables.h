@@ -62,7 +62,7 @@ WL_MATMUL_ALIGNMENTS(WL_CONSTANT)
 struct ProposedByCublasLt {
   uint64_t algorithm[8];
   size_t work_bytes;
-  int state;  // 0: the algorithm can be used
+  int state;  // the library's status for this algorithm; 0: the algorithm can be used
   float waves;
   int reserved[4];
 };

@@ -15,7 +15,7 @@ absl::StatusOr<SharedObject> SharedObject::open(const std::string& path) {
   // dlopen would search the system's library folders for a name without a slash.
   const std::string place = path.find('/') == std::string::npos ? absl::StrCat("./", path) : path;
   if (const absl::Status status = check_file(place); !status.ok()) return status;
-  may_use_tile_registers();  // asks for the permission to use tile registers, which a kernel may need
+  may_use_tile_registers();  // asks Linux for permission to use tile registers, which a kernel may need
   SharedObject object;
   object.handle_ = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object.handle_) return invalid("cannot load ", path, ": ", dlerror());

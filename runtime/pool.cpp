@@ -18,10 +18,10 @@
 namespace wl {
 namespace {
 
-constexpr uint32_t kThreadBits = 12;  // bits of state_ that hold the number of threads
+constexpr uint32_t kThreadBits = 12;  // number of bits of state_ that hold the number of threads
 constexpr uint32_t kThreadMask = (1u << kThreadBits) - 1;
-constexpr int kLookedAt = 8;             // number of ranges from which a thread takes blocks, including its own range
-constexpr uint32_t kStop = kThreadMask;  // a number of threads by which workers are told to exit
+constexpr int kLookedAt = 8;             // number of ranges from which a thread takes blocks, its own range included
+constexpr uint32_t kStop = kThreadMask;  // value, in place of a number of threads, by which workers are told to exit
 
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())

@@ -24,15 +24,16 @@ using BlockFunction = void (*)(long block, void* const* args, char* scratch);
 struct Launch {
   BlockFunction entry = nullptr;
   int64_t grid = 1;
-  int threads = 1;  // wanted number of threads; reduced to that of the pool
+  int threads = 1;  // wanted number of threads, reduced to that of the pool if that is smaller
   int64_t scratch_bytes = 0;
   int passes = 1;
-  int64_t outside = -1;  // offset in the scratch at which the kernel writes an OutsideIndex; -1: it writes none
+  // The offset in bytes in the scratch at which the kernel writes an OutsideIndex; -1: it writes none.
+  int64_t outside = -1;
 };
 
 // An index, given to a kernel, that lies outside the axis along which it selects an element.
 struct OutsideIndex {
-  int64_t extent = 0;  // extent of the axis; 0: no index was outside
+  int64_t extent = 0;  // extent of the axis along which the index was outside; 0: no index was outside
   int64_t index = 0;
 };
 
@@ -95,12 +96,13 @@ class Pool {
 
   std::vector<std::thread> workers_;
   std::vector<Scratch> scratch_;
-  std::vector<Range> ranges_;        // by thread
+  std::vector<Range> ranges_;        // for each thread, the blocks that no thread has taken yet
   std::atomic<int> outside_in_{-1};  // a thread in whose scratch an OutsideIndex has an extent; -1: none
   Scratch work_;
   int64_t scratch_bytes_ = 0, work_bytes_ = 0;
   int64_t spin_ns_ = 0;
-  std::vector<int> callers_cpus_;  // the calling thread's affinity before it was pinned, restored at the end
+  // The CPUs on which the calling thread was allowed before it was pinned, restored at the end.
+  std::vector<int> callers_cpus_;
   std::thread::id caller_;
 
   void (*task_)(void*, int) = nullptr;

@@ -34,7 +34,7 @@ namespace {
 constexpr auto kDrain = std::chrono::seconds(8);
 // There are more threads than cores, since calls that write mostly wait for the store's next commit, which they share.
 constexpr int kQuickThreads = 16, kSlowThreads = 4;
-constexpr size_t kMaxQueued = 4096;  // limit on calls that wait for a thread, in each pool
+constexpr size_t kMaxQueued = 4096;  // most calls that may wait for a thread of one pool
 
 // Limits of a connection, by which the server notices peers that do not speak HTTP/2 or have vanished.
 constexpr std::pair<const char*, int> kConnectionLimits[] = {
@@ -43,7 +43,7 @@ constexpr std::pair<const char*, int> kConnectionLimits[] = {
     {GRPC_ARG_KEEPALIVE_TIME_MS, 30'000},
     {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000},
     {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
-    {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},  // pings are not limited: a long poll sends no data
+    {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},  // 0: any number of pings, because a long poll sends no data meanwhile
     {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000},
 };
 
@@ -70,27 +70,27 @@ std::function<void(const char*)> commit_timer(Metrics* metrics) {
 }  // namespace
 
 struct Coordinator::Impl {
-  std::unique_ptr<Metrics> metrics;  // null: no HTTP server, so no metrics are kept
+  std::unique_ptr<Metrics> metrics;  // the metrics; null: none are kept, since there is no HTTP server
   LookedUpSum looked_up;
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Store> store;
   std::unique_ptr<Upkeep> upkeep;
-  std::unique_ptr<Upstream> upstream;  // null: none
+  std::unique_ptr<Upstream> upstream;  // the upstream coordinator; null: there is none
   std::unique_ptr<Engine> engine;
   std::unique_ptr<WorkPool> quick, slow, heavy;
   std::unique_ptr<Budget> waiting, transfers;
-  std::unique_ptr<Vouching> vouching;  // null: this coordinator signs no records
+  std::unique_ptr<Vouching> vouching;  // completes signed statements; null: this coordinator signs no records
   std::unique_ptr<ReplyCache> replies;
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<Authorizer> authorizer;
   std::shared_ptr<const SigningKey> signing;
   std::vector<Signer> signers;
   std::unique_ptr<grpc::Server> server;
-  std::vector<std::unique_ptr<Doors>> doors;  // doors of each address, by its index
+  std::vector<std::unique_ptr<Doors>> doors;  // the doors (entrances) of each address, by the index of the address
   std::vector<std::string> addresses;
-  std::unique_ptr<Listener> listener;  // null: in-process only
-  std::unique_ptr<Web> web;            // null: no web pages are served
-  std::unique_ptr<HttpServer> http;    // null: none
+  std::unique_ptr<Listener> listener;  // accepts connections; null: there are only in-process calls
+  std::unique_ptr<Web> web;            // the web pages; null: none are served
+  std::unique_ptr<HttpServer> http;    // the HTTP server; null: there is none
 
   absl::Status open(const CoordinatorOptions& options);
   absl::Status open_trust(const CoordinatorOptions& options);

@@ -30,7 +30,8 @@ struct CoordinatorOptions : EngineSettings {
   // must be a loopback address; with it every port speaks TLS.
   std::string listen;
   TlsFiles tls;
-  std::string http;  // "HOST:PORT" of web pages, metrics and health (server/metrics/http.h); empty: none
+  // "HOST:PORT" at which web pages, metrics and health are served (server/metrics/http.h); empty: nowhere.
+  std::string http;
   // File of the private key that signs records, created if it is missing. Empty: records are not signed.
   std::string signing_key;
   std::string callers;  // file of callers and their rights (server/services/callers.h); empty: same as an empty file
@@ -58,8 +59,8 @@ struct CoordinatorOptions : EngineSettings {
   // the largest allowed blob.
   int64_t max_transfer_bytes = 256ll << 20;
   int64_t max_waiting_calls = 20'000;  // limit on open long polls, watches and calls of Attend
-  int64_t reply_bytes = 64 << 20;      // size of the cache of encoded replies with records
-  UpkeepOptions upkeep;                // backups, and size limits of the store
+  int64_t reply_bytes = 64 << 20;      // bytes of the cache of encoded replies with records
+  UpkeepOptions upkeep;                // settings of backups, and size limits of the store
   int64_t max_store_pages = 0;         // for tests: pages of 4 KiB at which the store is full; 0: no limit
 };
 
@@ -70,7 +71,7 @@ std::optional<std::string> in_use_by(const absl::Status& status);
 class Coordinator {
  public:
   Coordinator();
-  ~Coordinator();  // stop()
+  ~Coordinator();  // calls stop()
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
@@ -82,7 +83,7 @@ class Coordinator {
   // For embedded mode. No call on the channel may begin after stop() has begun, since gRPC 1.51 crashes on an
   // in-process channel whose server is gone; so stop the agent and the client first.
   std::shared_ptr<grpc::Channel> in_process_channel();
-  int port() const;  // the bound port of the first address; 0 if that is a unix socket
+  int port() const;  // the bound port of the first address; 0: that address is a unix socket
   // Returns the addresses on which the coordinator listens, with the bound ports.
   std::vector<std::string> addresses() const;
   std::string http_address() const;  // address of the web pages, with the bound port; empty: none

@@ -30,8 +30,8 @@ class Doors {
   One& give_door(uid_t uid);  // gives the user the next door that has no user yet
 
   const Door kind_;
-  std::vector<One> doors_;          // for a unix socket: one for each user, and the last one for all further users
-  std::map<int64_t, size_t> used_;  // door by uid
+  std::vector<One> doors_;  // the doors; for a unix socket: one for each user, and the last one for all further users
+  std::map<int64_t, size_t> used_;  // index in doors_ of each user's door, by uid
 };
 
 }  // namespace wl

@@ -24,12 +24,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kReservedDescriptors = 128;  // descriptors kept for the store, object files and gRPC itself
-constexpr int64_t kMostConnections = 4096;     // default limit; a connection takes some ten kilobytes of memory
+constexpr int64_t kReservedDescriptors = 128;  // number of descriptors kept for the store, object files and gRPC itself
+constexpr int64_t kMostConnections = 4096;     // most connections by default; one takes some ten kilobytes of memory
 constexpr int kMostKept = 64;                  // most connections that are reserved for unix sockets
 constexpr auto kCountEvery = std::chrono::milliseconds(20);
 constexpr auto kLogEvery = std::chrono::seconds(1);
-constexpr int kRetryMs = 50;  // pause after accept4() failed for lack of memory or descriptors
+constexpr int kRetryMs = 50;  // milliseconds of pause after accept4() failed for lack of memory or descriptors
 
 absl::StatusOr<sockaddr_un> parse_path(const std::string& path) {
   if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) {
@@ -57,7 +57,7 @@ absl::Status clear_socket(const sockaddr_un& address) {
   if (failed == 0)
     return absl::UnavailableError(
         cat("listen address unix:", path, ": is in use by another process; stop it or choose another path"));
-  if (failed != ECONNREFUSED)  // such as EACCES for the socket of another user, who may be listening
+  if (failed != ECONNREFUSED)  // such as EACCES: another user owns the socket and may listen
     return absl::UnavailableError(cat("listen address unix:", path,
                                       ": whether another process listens there cannot be told (", std::strerror(failed),
                                       "); remove the file or choose another path"));

@@ -22,8 +22,8 @@ namespace wl {
 int64_t raise_descriptor_limit();
 
 struct ListenOptions {
-  std::vector<std::string> addresses;  // "HOST:PORT" or "unix:PATH"
-  bool tls = false;                    // if not set, every HOST must be a loopback address
+  std::vector<std::string> addresses;  // the addresses to listen on, each "HOST:PORT" or "unix:PATH"
+  bool tls = false;                    // whether TCP connections use TLS; if not, every HOST must be a loopback address
   bool every_user = false;  // whether all users of this machine may connect to unix sockets, or only the owner
   // Limit on open connections; 0: as many as the descriptor limit allows, but at most 4096.
   int max_connections = 0;
@@ -36,11 +36,11 @@ class Listener {
   // HOST:PORT cannot be bound. AlreadyExists: the path of a unix socket is a file of another kind. FailedPrecondition:
   // another error of a socket.
   static absl::StatusOr<std::unique_ptr<Listener>> open(const ListenOptions& options);
-  ~Listener();  // stop()
+  ~Listener();  // calls stop()
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  int port(size_t address) const { return ports_[address]; }  // 0 for "unix:PATH"
+  int port(size_t address) const { return ports_[address]; }  // the bound port of an address; 0: it is a unix socket
   int max_connections() const { return max_connections_; }
   // Begins to accept connections; must be called once. `take` is called on the listener's thread with the descriptor of
   // every accepted connection, which `take` owns from then on, and with the index of its address in ListenOptions.
@@ -50,7 +50,7 @@ class Listener {
 
  private:
   struct Refused {
-    int64_t connections = 0;  // connections refused since the last log line
+    int64_t connections = 0;  // number of connections refused since the last log line
     std::chrono::steady_clock::time_point logged;
   };
 
@@ -71,8 +71,8 @@ class Listener {
   void refuse(const char* why);
 
   std::vector<End> ends_;
-  std::vector<std::string> paths_;  // files of unix sockets, removed by stop()
-  std::vector<int> ports_;          // port by index of the address; 0: a unix socket
+  std::vector<std::string> paths_;  // files of the unix sockets, which stop() removes
+  std::vector<int> ports_;          // the bound port of each address, by the index of the address; 0: a unix socket
   int max_connections_ = 0;
   int wake_ = -1;
   Take take_;
@@ -81,7 +81,7 @@ class Listener {
   // connection counts as closed once its descriptor no longer refers to the same socket (inode).
   struct Open {
     ino_t socket;
-    std::string peer;  // IP address; empty: a unix socket
+    std::string peer;  // what identifies the peer's address (peer_of()); empty: it is a unix socket
   };
   std::map<int, Open> open_;
   std::map<std::string, int> of_peer_;

@@ -31,7 +31,7 @@ void Vouching::wake() {
 }
 
 void Vouching::serve() {
-  give_way(kNice);  // also slows the compilers that this thread starts
+  give_way(kNice);  // lowers the priority of this thread and of the compilers that it starts
   for (;;) {
     {
       std::unique_lock lock(mutex_);

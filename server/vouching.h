@@ -52,7 +52,7 @@ class Vouching {
   std::set<std::string> not_here_;
   int64_t seen_ = 0;  // id of the last record that look_through() has visited
   std::atomic<bool> stopping_ = false;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members declared below, except the thread
   std::condition_variable changed_;
   bool woken_ = true;
   std::thread thread_;

@@ -69,7 +69,7 @@ struct Setting {
   const char* key;
   std::variant<std::string*, bool*, int*, double*> value;
   const char* says;
-  double least = 0, most = 1e9;  // allowed range of a number
+  double least = 0, most = 1e9;  // least and greatest value of an option that is a number
 };
 
 struct Daemon {
@@ -356,7 +356,7 @@ void wait_for_signal(const sigset_t& signals) {
 
 int main(int argc, char** argv) {
   wl::explain_uncaught("warploomd", kInternal);
-  mallopt(M_ARENA_MAX, 4);  // otherwise malloc makes one arena for each of the many threads
+  mallopt(M_ARENA_MAX, 4);  // at most 4 arenas; otherwise malloc makes one for each of the many threads
   Daemon daemon;
   if (const std::optional<int> code = read_options(argc, argv, &daemon)) return *code;
   wl::CoordinatorOptions& options = daemon.options;

@@ -30,7 +30,8 @@ using std::chrono::milliseconds;
 constexpr auto kFirstBackoff = milliseconds(100);
 constexpr auto kMaxBackoff = milliseconds(2000);
 constexpr auto kSaysWork = std::chrono::minutes(1);
-constexpr auto kPatience = milliseconds(20'000);  // time limit of one call, besides the time that it may wait for work
+// The time limit of one call to the coordinator, besides the time that it may wait for work.
+constexpr auto kPatience = milliseconds(20'000);
 
 // A lock on the machine for measurements. GPUs hold it together. The CPU holds it alone, because compilers and the
 // threads of other devices would disturb it. A waiting CPU comes before GPUs that ask later.
@@ -255,20 +256,21 @@ class Agent {
   const AgentOptions& options_;
   MachineLock* const machine_lock_;
   ReusedState state_;
-  std::vector<MeasuredRates> rates_;  // rates of the device; empty: not measured yet
+  std::vector<MeasuredRates> rates_;  // measured peak rates of the device; empty: not measured yet
   bool told_rates_ = false;
   bool sound_ = false;  // set once this machine has run a known kernel correctly (measure_soundly)
   const std::stop_token stop_;
   Calls calls_;
   bool registered_ = false;
   Clock::time_point worked_, says_work_from_ = {};
-  size_t batches_ = 0, trials_ = 0;  // reported since this process began
-  std::set<std::string> logged_;     // the reasons that were logged since the worker was last registered
+  size_t batches_ = 0, trials_ = 0;  // numbers of batches and trials that this agent has reported
+  std::set<std::string> logged_;     // the reasons for failure that were logged since the worker was last registered
   Backoff backoff_{kFirstBackoff, kMaxBackoff};
   std::mutex mutex_;
   std::condition_variable stopped_;
   std::stop_callback<std::function<void()>> wake_;
-  std::optional<Attendance> attendance_;  // while registered
+  // Keeps the call open by which the coordinator sees this worker; only while the worker is registered.
+  std::optional<Attendance> attendance_;
 };
 
 std::string own_name() {

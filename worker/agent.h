@@ -22,13 +22,13 @@ namespace wl {
 
 struct AgentOptions {
   std::string name;              // name of the worker; empty: HOST-PID
-  std::vector<Device> devices;   // the CPUs and GPUs to offer; measure.gpus describes the GPUs among them
-  std::string machine;           // digest of the worker's machine; empty: own_machine() (worker/calls.h)
-  double exit_when_idle_s = -1;  // seconds without work after which work() returns; negative: never
-  double wait_s = 20;            // seconds that one long poll for work lasts
-  bool end_together = false;     // whether a device that cannot measure stops the others too
-  bool rates = false;            // whether to measure the peak rates of the devices after the first batch
-  MeasureOptions measure;        // runner, work folder, sandbox and GPUs; the agent sets the other members
+  std::vector<Device> devices;   // the CPUs and GPUs that the worker offers; measure.gpus describes the GPUs among them
+  std::string machine;           // digest that identifies the worker's machine; empty: own_machine() (worker/calls.h)
+  double exit_when_idle_s = -1;  // seconds without work after which work() returns; negative: it never does
+  double wait_s = 20;            // seconds that one call for work may wait at the coordinator
+  bool end_together = false;     // whether all devices stop when one of them cannot measure
+  bool rates = false;            // whether to measure the peak rates of each device after its first batch
+  MeasureOptions measure;        // how batches are measured: runner, folder, sandbox, GPUs; the agent sets the rest
   // Returns a more exact error, for the log, in place of a registration's Unavailable (the coordinator was not
   // reached). May be empty.
   std::function<absl::Status(const absl::Status&)> explained;

@@ -180,7 +180,8 @@ void Attendance::attend(const std::stop_token& stop) const {
     // FailedPrecondition: another process has the worker's name, or this process has to register again, which starts a
     // new Attendance. Unimplemented: the coordinator is older than this call.
     if (absl::IsUnimplemented(end) || absl::IsFailedPrecondition(end)) return;
-    if (std::chrono::steady_clock::now() - begun > kMostAttendAgain) backoff.reset();  // the call was accepted before
+    // A call that lasted this long was accepted, so the delays start small again.
+    if (std::chrono::steady_clock::now() - begun > kMostAttendAgain) backoff.reset();
     std::unique_lock lock(mutex);
     waits.wait_for(lock, stop, backoff.next(), [] { return false; });
   }

@@ -66,7 +66,7 @@ class Calls {
   // register_process() writes these fields, possibly while another thread is in attend().
   struct Registered {
     std::string name;
-    uint64_t epoch = 0;  // assigned by the coordinator; 0: not registered yet
+    uint64_t epoch = 0;  // number of this registration, assigned by the coordinator; 0: not registered yet
     milliseconds renew{5000};
   };
   Registered registered() const;

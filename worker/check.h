@@ -14,24 +14,25 @@ enum class Readiness : uint8_t { kOk, kWarn, kMissing };
 inline constexpr const char* kReadinessNames[] = {"ok", "warn", "missing"};
 
 struct Finding {
-  std::string what;  // subject of the check, in a word or two: "compiler", "cuda:0 clock"
+  std::string what;  // subject of the finding, in a word or two: "compiler", "cuda:0 clock"
   Readiness readiness = Readiness::kOk;
-  std::string found;  // what was found
-  std::string todo;   // what the user should do about it; empty: nothing
+  std::string found;  // what the check found, as text
+  std::string todo;   // what the user should do about the finding; empty: nothing
 };
 
 // A rate of a device, measured by a kernel that is compiled, checked and timed like a candidate.
 struct DeviceRate {
-  std::string device, what;      // device, as "cpu" or "cuda:0", and rate: "copy" or "multiply-adds"
-  double measured = 0;           // measured rate in `unit`; 0: it could not be measured
-  double nominal = 0;            // nominal peak rate in `unit`; 0: this program does not know it
-  std::string unit, nominal_by;  // "GB/s" or "GFLOP/s", and the source of the nominal rate
+  // The device, such as "cpu" or "cuda:0", and what the rate counts: "copy" or "multiply-adds".
+  std::string device, what;
+  double measured = 0;           // the device's measured rate in `unit`; 0: it could not be measured
+  double nominal = 0;            // the device's nominal peak rate in `unit`; 0: this program does not know it
+  std::string unit, nominal_by;  // the unit of both rates, "GB/s" or "GFLOP/s", and the source of the nominal rate
 };
 
 struct MachineCheck {
   std::vector<Finding> findings;
   std::vector<DeviceRate> rates;
-  bool ready() const;  // whether no finding is kMissing
+  bool ready() const;  // returns whether the machine can serve as a worker: no finding is kMissing
 };
 
 // Checks this machine for a worker that offers these devices ("cpu", "cuda:0", ...; "all"). Compiles and runs kernels,
@@ -39,7 +40,7 @@ struct MachineCheck {
 MachineCheck check_machine(const std::vector<std::string>& devices, const MeasureOptions& options);
 
 std::string text_of(const MachineCheck& check);  // returns text for people: a line for each finding and rate
-std::string json_of(const MachineCheck& check);  // documented in deploy/README.md
+std::string json_of(const MachineCheck& check);  // returns the check as JSON, which deploy/README.md documents
 
 // The parts of a check, called by check_machine(). check_host: processors, memory, clock governor, limits, load, work
 // folder and identity of the machine.

@@ -23,7 +23,7 @@ namespace wl {
 namespace {
 
 constexpr double kGb = 1e9, kLeastMemoryGb = 2, kLeastDiskGb = 1;
-constexpr double kMostLoad = 0.5;  // load average above which a finding warns
+constexpr double kMostLoad = 0.5;  // load average, in threads, above which the check warns
 
 // Returns the first line of a file; "" if it cannot be read.
 std::string line_of(const std::string& path) {
@@ -139,7 +139,8 @@ Finding limits_finding() {
   struct Row {
     __rlimit_resource_t resource;
     const char *name, *flag;
-    double least, unit;  // limit below which to warn, in bytes or items; how many of these ulimit counts as 1
+    // The limit below which the check warns, in bytes or items; and how many of these one unit of ulimit stands for.
+    double least, unit;
   };
   constexpr Row kRows[] = {{RLIMIT_AS, "address space", "-v", kLeastMemoryGb * kGb, 1024},
                            {RLIMIT_DATA, "data", "-d", kLeastMemoryGb * kGb, 1024},

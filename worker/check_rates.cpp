@@ -16,7 +16,7 @@
 namespace wl {
 namespace {
 
-constexpr double kSlow = 0.5;  // fraction of the nominal rate below which a finding warns
+constexpr double kSlow = 0.5;  // a measured rate below this fraction of the nominal rate is reported as slow
 
 // Returns the highest clock of the first usable CPU in GHz (0: not known), and a remark on that figure.
 std::pair<double, std::string> cpu_clock() {

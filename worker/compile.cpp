@@ -174,7 +174,7 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
   CompileOptions compile;
   compile.folder = folder;
   compile.jobs = jobs_of(options);
-  compile.unit = batch.keep_objects ? 1 : 8;  // keeps a kept object's bytes independent of other candidates
+  compile.unit = batch.keep_objects ? 1 : 8;  // an object that is kept must not depend on other candidates
   compile.deadline_ns = options.compile_deadline_ns;
   compile.sandbox = options.sandbox;
   compile.cancel = options.cancel;

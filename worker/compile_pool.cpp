@@ -26,9 +26,9 @@ struct CompilePool::Call {
   const CompileOptions& options;
   std::vector<Compiled> results;
   std::vector<Unit> queue;
-  size_t left = 0;  // number of unfinished candidates, without duplicates
+  size_t left = 0;  // number of candidates that are not finished, without duplicates
   size_t running = 0;
-  std::set<std::string> written;  // digests of the objects that were stored in the folder
+  std::set<std::string> written;  // digests of the objects that were written to the folder
   absl::Status failure;
 };
 

@@ -47,9 +47,9 @@ class CompilePool {
   const Sandbox sandbox_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  Call* call_ = nullptr;  // the present call of compile(); null between calls
+  Call* call_ = nullptr;  // the current call of compile(); null between calls
   bool closing_ = false;
-  std::atomic<bool> cancel_ = false;  // set by the cancel flag of the present call, and by the destructor
+  std::atomic<bool> cancel_ = false;  // set if the caller of compile() cancels, and by the destructor
   std::vector<std::thread> threads_;
 };
 

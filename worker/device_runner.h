@@ -22,9 +22,9 @@ struct ReusedState {
   std::unique_ptr<CompilePool> pool;
   KeptObjects objects;
   Runner runner;
-  std::string serves;                 // which batches `runner` may execute (serves_of)
+  std::string serves;                 // a text that says which batches `runner` may execute (serves_of)
   int batches = 0;                    // number of batches that `runner` has served
-  std::optional<PrivateFolder> home;  // folder with the objects of all batches of a CPU's runner
+  std::optional<PrivateFolder> home;  // the folder with the objects of all batches that a CPU's runner serves
 
   // Ends a CPU's runner, whose arguments take memory. A GPU's runner stays, with its context.
   void rest();
@@ -54,7 +54,7 @@ class DeviceRunner {
   bool may_be_damaged() const { return inherited_ && !is_gpu(); }
   bool is_gpu() const { return options_.device != "cpu"; }
 
-  std::optional<CanaryAnswer> canary;  // the latest canary times of the present runner
+  std::optional<CanaryAnswer> canary;  // the current runner's times for the canary, from the latest run
   int64_t canary_at = 0;
 
  private:
@@ -63,12 +63,12 @@ class DeviceRunner {
   absl::Status quarantine(const absl::Status& status) const;
 
   Runner::Options options_;
-  SetupCommand setup_;  // the command with which the present runner was set up
+  SetupCommand setup_;  // the command with which the current runner was set up
   ReusedState* state_;
   const std::string serves_;
   Runner runner_;
-  bool inherited_ = false;  // whether an earlier batch started the present runner
-  int served_ = 0;          // number of batches that the present runner served before this one
+  bool inherited_ = false;  // whether an earlier batch started the current runner
+  int served_ = 0;          // number of batches that the current runner served before this one
   bool set_up_ = false;
   std::set<size_t> loaded_;
 };

@@ -10,9 +10,9 @@ namespace wl {
 
 struct Verdict {
   bool right = true;
-  double max_error = 0;  // error of the sample with the largest error/bound
-  double bound = 0;      // bound of the sample with the largest error/bound
-  std::string message;   // when wrong: argument, index, expected, got and bound of the worst sample
+  double max_error = 0;  // absolute error of the sample with the largest error / bound
+  double bound = 0;      // bound of the sample with the largest error / bound
+  std::string message;   // if the result is wrong: argument, index, expected, got and bound of the worst sample
 };
 
 // `got[i]` is the value for `check.samples[i]`. If there are fewer values than samples, only as many samples are

@@ -40,7 +40,7 @@ class KeptObjects {
     std::string key, bytes;
   };
   size_t most_bytes_, bytes_ = 0;
-  std::list<Object> objects_;  // most recently used first
+  std::list<Object> objects_;  // the kept objects, the most recently used first
   std::map<std::string, std::list<Object>::iterator> by_key_;
 };
 

@@ -372,11 +372,11 @@ class Measurement {
 
   const Batch& batch_;
   const MeasureOptions& options_;
-  Recipe recipe_;  // best_ns is updated after every candidate
+  Recipe recipe_;  // the batch's recipe; its best_ns is updated after every candidate
   DeviceRunner device_;
   int remeasured_ = 0;
   int stops_left_ = kMostStops;
-  bool in_damaged_ = false;  // whether the last candidate ran in a runner that earlier batches had used
+  bool in_damaged_ = false;  // whether the last candidate ran in a runner that earlier batches may have damaged
   std::vector<Compiled> compiled_;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;

@@ -36,38 +36,40 @@ struct Gpus {
     Device device;
   };
   std::vector<Gpu> found;
-  std::vector<std::string> missing;  // messages about missing drivers, e.g. "CUDA: no libcuda.so.1 here; ..."
+  std::vector<std::string> missing;  // for each missing driver, a message, e.g. "CUDA: no libcuda.so.1 here; ..."
 };
 Gpus find_gpus(const std::string& runner, Sandbox sandbox = Sandbox::kNone);
 
 // The progress of a batch: `done` of `total` candidates have finished a phase. `counter` increases only with reports of
 // the runner and the compilers, so a lease that is renewed with it proves that they make progress.
 struct Progress {
-  std::string phase;  // name of the phase: "compile", "check" or "measure"
+  std::string phase;  // name of the phase that the batch is in: "compile", "check" or "measure"
   int done = 0;
   int total = 0;
   int64_t counter = 0;
 };
 
 struct MeasureOptions {
-  std::string runner;                            // path of the warploom-runner program
-  std::string work_dir;                          // an existing folder; a private folder is made in it and removed again
-  int compile_jobs = 0;                          // number of concurrent compilers; 0 = one per usable hardware thread
-  int64_t compile_deadline_ns = 60'000'000'000;  // time limit of one compiler process
+  std::string runner;    // path of the warploom-runner program
+  std::string work_dir;  // path of an existing folder, in which a private folder is made and removed again
+  int compile_jobs = 0;  // number of compilers that run at a time; 0: one per usable hardware thread
+  int64_t compile_deadline_ns = 60'000'000'000;  // time limit of one compiler process in ns
   Sandbox sandbox = Sandbox::kNone;  // sandbox of compilers and candidates; kBubblewrap needs sandbox_works()
-  std::vector<Gpus::Gpu> gpus;       // candidates use the first one of the batch's target, otherwise of its family
-  const std::vector<Compiled>* compiled = nullptr;  // compiled candidates; if set, nothing is compiled here
-  ReusedState* state = nullptr;  // what batches reuse (worker/device_runner.h), may be null; must outlive the call
-  bool fake = false;             // whether samples are hashes of the source text, instead of times
+  // The GPUs of this machine. Candidates use the first one of the batch's target, or else the first of its family.
+  std::vector<Gpus::Gpu> gpus;
+  const std::vector<Compiled>* compiled = nullptr;  // earlier results of compiling; if set, nothing is compiled here
+  ReusedState* state = nullptr;  // what batches reuse (worker/device_runner.h), or null; must outlive the call
+  bool fake = false;             // whether samples are hashes of the source text, in place of measured times
   const std::atomic<bool>* cancel = nullptr;      // another thread may set this flag; measuring stops within 0.1 s
-  std::function<void(const Progress&)> progress;  // called on the measuring thread after each step
+  std::function<void(const Progress&)> progress;  // is called on the measuring thread after each step
   // Called on the measuring thread with a log line of a runner, and the trace id of the job that the line is about.
   std::function<void(const std::string& text, const std::string& trace)> says;
 };
 
 struct Measured {
-  std::vector<Trial> trials;  // trials in the order of the batch; after a cancel, only those that were judged before
-  std::map<int64_t, std::string> objects;  // objects of correct candidates by trial number, if batch.keep_objects
+  // The trials in the order of the batch's candidates. After a cancel, only those that were judged before it.
+  std::vector<Trial> trials;
+  std::map<int64_t, std::string> objects;  // for each correct trial's number, its object; only if batch.keep_objects
   bool cancelled = false;
 };
 

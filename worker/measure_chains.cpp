@@ -14,7 +14,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSetupOfAll = 60'000'000'000;  // ns to load and check a chain, besides the recipe's deadline
+// The ns that loading and checking a chain may take, in addition to the recipe's deadline.
+constexpr int64_t kSetupOfAll = 60'000'000'000;
 
 // Returns the size of each intermediate of a chain and its first and last step. `buffers`: number of the problem's
 // buffers.
@@ -127,7 +128,7 @@ class ChainMeasurement {
   // A failure removes one chain, and the others are timed again without it.
   absl::Status measure(DeviceRunner& device) {
     while (!open().empty()) {
-      size_t at = open().front();  // the chain that is to blame for an error
+      size_t at = open().front();  // index of the chain that is to blame for an error
       const absl::Status status = measure_open(device, at);
       if (status.ok()) continue;
       if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;
@@ -198,8 +199,8 @@ class ChainMeasurement {
 
   const Batch& batch_;
   const MeasureOptions& options_;
-  std::vector<Compiled> compiled_;  // results by index of the kernel
-  std::vector<Arena> arenas_;       // by index of the chain; all arenas occupy the same memory
+  std::vector<Compiled> compiled_;  // for each kernel of the batch, the result of compiling it
+  std::vector<Arena> arenas_;       // for each chain, the arena of its values; all arenas occupy the same memory
   int64_t arena_bytes_ = 0;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;

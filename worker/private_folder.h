@@ -27,7 +27,7 @@ class PrivateFolder {
 
  private:
   std::string path_;
-  int owner_ = -1;  // descriptor of the owner file, whose lock says that this process lives
+  int owner_ = -1;  // descriptor of the owner file, whose lock shows that this process is alive
 };
 
 }  // namespace wl

@@ -12,10 +12,10 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMib = 1 << 20;
-constexpr int kChains = 12;  // number of independent multiply-adds: enough for two pipelines with a latency of up to
-                             // six cycles
+// Number of independent chains of multiply-adds: enough for two pipelines with a latency of up to six cycles.
+constexpr int kChains = 12;
 constexpr int64_t kCpuSteps = 100'000, kGpuSteps = 512;
-constexpr int kLanes = 256, kEach = 4;  // number of threads in a block of a GPU, and of elements that each copies
+constexpr int kLanes = 256, kEach = 4;  // number of threads in a GPU's block, and of elements that each copies
 
 BufferSpec buffer_of(const char* name, int64_t elements, bool output) {
   BufferSpec spec;
@@ -47,12 +47,12 @@ void fill_copy(Probe* probe, int64_t elements) {
   probe->amount = 8 * static_cast<double>(elements);
 }
 
-// --- the CPU
+// --- Probes for CPUs.
 
 Probe cpu_copy(const Device& device, bool small) {
   // The large copy has far more bytes than the caches, but no more than a small machine has memory for.
   const int64_t bytes = small ? kMib : std::clamp(4 * last_level_cache_bytes(), 64 * kMib, 256 * kMib);
-  const int64_t vectors = 4096;  // number of vectors that a block copies
+  const int64_t vectors = 4096;  // number of vectors that one block of the CPU's copy kernel copies
   const int64_t elements_of_block = vectors * cpu_row(device).lanes;
   Probe probe;
   probe.source =
@@ -82,7 +82,7 @@ Probe cpu_multiply_adds(const Device& device) {
   return probe;
 }
 
-// --- GPUs
+// --- Probes for GPUs.
 
 // Definitions of the names that the kernel texts below use, for CUDA and for HIP without HIP's headers.
 constexpr const char* kCudaPrelude = R"(#define WL_LANES 4
@@ -151,7 +151,7 @@ Probe gpu_multiply_adds(const Device& device) {
   return probe;
 }
 
-// --- the machine
+// --- Whether failures of a batch are the fault of the machine.
 
 bool any_is_correct(const Measured& measured) {
   return std::any_of(measured.trials.begin(), measured.trials.end(),
@@ -214,7 +214,7 @@ absl::Status known_kernel_works(const Device& device, const MeasureOptions& opti
   MeasureOptions own = options;
   own.state = nullptr;
   own.compiled = nullptr;
-  own.fake = true;  // makes up the times, since only the outcome matters
+  own.fake = true;  // the times are made up, since only the outcome matters
   const Gpus::Gpu* gpu = nullptr;
   for (const Gpus::Gpu& one : options.gpus)
     if (one.device.target == device.target) gpu = &one;
@@ -252,14 +252,14 @@ absl::StatusOr<Measured> measure_soundly(const Batch& batch, const Device& devic
 
 namespace {
 
-constexpr int kSums = 8;                  // number of independent sums: enough for two loads in a cycle
-constexpr int64_t kReadByRun = 2 * kMib;  // bytes that a thread reads in a run; so few that other load seldom
-                                          // interferes
+constexpr int kSums = 8;  // number of independent sums: enough for two loads in a clock cycle
+// Number of bytes that a thread reads in a run; so few that other load seldom interferes.
+constexpr int64_t kReadByRun = 2 * kMib;
 
 Recipe short_recipe() {
   Recipe recipe;
   recipe.max_repeats = 40;
-  recipe.budget_ns = 300'000'000;  // enough time for many samples, so that some are undisturbed
+  recipe.budget_ns = 300'000'000;  // nanoseconds for which samples are taken: enough of them that some are undisturbed
   recipe.deadline_ns = 5'000'000'000;
   return recipe;
 }
@@ -273,7 +273,7 @@ double least_ns(const Trial& trial) {
 // A kernel in which every thread reads a region of its own again and again. All values are 0, and so are the sums.
 struct Read {
   std::string name;
-  int64_t bytes = 0;  // total bytes of the regions of all threads
+  int64_t bytes = 0;  // total bytes of the regions that all threads read
   Probe probe = {};
 };
 

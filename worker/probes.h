@@ -16,7 +16,7 @@ struct Probe {
   Source source;
   std::vector<BufferSpec> buffers;
   Check check;
-  double amount = 0;  // bytes that one run moves, or operations that it does
+  double amount = 0;  // bytes that one run of the kernel moves, or the number of operations that it does
 };
 
 // Returns a kernel for a CPU with the C++ text `body`, in which `V` is a vector of f32, `args` are the buffers and

@@ -18,10 +18,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSlice = 100'000'000;          // ns that one poll waits at most, so that a cancel is noticed
-constexpr size_t kMostSaid = 300;                // largest number of bytes that are kept of a log line
-constexpr int kMostLines = 16;                   // largest number of log lines that are accepted between two setups
-constexpr int64_t kLongestStop = 1'000'000'000;  // ns; a runner that a signal stopped is killed after this time
+constexpr int64_t kSlice = 100'000'000;  // ns after which a poll returns at the latest, so that a cancel is noticed
+constexpr size_t kMostSaid = 300;        // largest number of bytes that are kept of a log line
+constexpr int kMostLines = 16;           // largest number of log lines that are accepted between two setups
+constexpr int64_t kLongestStop = 1'000'000'000;  // ns after which a runner that a signal has stopped is killed
 
 // Returns the environment of runners for GPUs and compilers: the variables that drivers and compilers look for, except
 // those that may change the code they make.
@@ -57,7 +57,7 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
   runner.options_ = options;
   runner.socket_ = Descriptor(ends[0]);
   Descriptor theirs(ends[1]);
-  if (theirs.get() == 3) {  // dup2 onto itself would leave close-on-exec set
+  if (theirs.get() == 3) {  // dup2() of descriptor 3 onto itself would leave close-on-exec set
     theirs = Descriptor(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 4));
     if (!theirs.valid()) return absl::UnavailableError("too many open files");
   }
@@ -76,7 +76,7 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
     Box box;
     box.read = options.read;
     box.read.push_back(std::filesystem::absolute(options.program).string());
-    box.read.emplace_back("/sys/devices/system/cpu");  // which CPUs share a core, for pinning threads
+    box.read.emplace_back("/sys/devices/system/cpu");  // says which CPUs share a core, for pinning threads
     box.processes = true;
     box.gpus = gpus;
     if (gpus) box.tmp_bytes = int64_t{1} << 30;
@@ -122,7 +122,7 @@ void Runner::say(std::string_view text, const std::string& trace) {
 
 absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns) {
   char block[65536];
-  int64_t went_on = monotonic_ns();  // when the runner was last seen running, not stopped
+  int64_t went_on = monotonic_ns();  // time in ns at which the runner was last seen running, not stopped by a signal
   for (;;) {
     absl::StatusOr<Frame> frame = reader_.next();
     if (absl::IsDataLoss(frame.status())) return gone("wrote junk into its channel");

@@ -22,13 +22,14 @@ class Runner {
   // Receives a log line without control characters, and the trace id of the job that it is about (empty: none).
   using Says = std::function<void(const std::string& text, const std::string& trace)>;
   struct Options {
-    std::string program;                        // path of the warploom-runner program
-    std::string device = "cpu";                 // "cpu", "cuda:0", "hip:1"; without a device: "compile", "describe"
+    std::string program;  // path of the warploom-runner program
+    // The name of the device, such as "cuda:0"; a runner without a device: "compile" or "describe".
+    std::string device = "cpu";
     const std::atomic<bool>* cancel = nullptr;  // when set, calls end with Cancelled within a tenth of a second
-    std::function<void()> alive = nullptr;      // called when the runner reports progress
+    std::function<void()> alive = nullptr;      // is called when the runner reports progress
     Sandbox sandbox = Sandbox::kNone;
-    std::vector<std::string> read = {};  // files and folders that a sandbox shows, besides those of the system
-    Says says = {};                      // called with log lines of the runner
+    std::vector<std::string> read = {};  // files and folders that the sandbox shows, in addition to those of the system
+    Says says = {};                      // is called with the log lines of the runner
     bool libraries = false;              // whether candidates may call libraries; CPUs only
   };
   // Unavailable: the program cannot be started. The calling thread must outlive the runner: the system ends a runner
@@ -63,7 +64,7 @@ class Runner {
   // Whether the runner was killed before its deadline because a signal such as SIGSTOP had stopped it and nothing had
   // continued it. The signal came from outside or from the candidate itself.
   bool was_stopped() const { return was_stopped_; }
-  int64_t last_slot() const { return last_slot_; }  // the slot that the runner last reported as running; -1: none
+  int64_t last_slot() const { return last_slot_; }  // returns the slot that was last reported as running; -1: none
   // Ends the runner and its process group. Unavailable: the runner survives SIGKILL.
   absl::Status stop();
 
@@ -80,8 +81,8 @@ class Runner {
   Drain output_{4096};
   bool output_open_ = true;
   std::string trace_;  // trace id of the last setup command
-  int says_left_ = 0;  // number of log lines that are still accepted before the next setup
-  std::string fault_;  // message of the runner's signal handler
+  int says_left_ = 0;  // number of log lines that are accepted until the next setup command
+  std::string fault_;  // message that the runner's signal handler sent
   uint32_t request_ = 0;
   int64_t last_slot_ = -1;
   bool was_stopped_ = false;

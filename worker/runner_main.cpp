@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kSocket = 3;
 constexpr const char* kOwnFolder = "/tmp";  // the writable folder of a runner in a sandbox
-constexpr int64_t kNoteEvery = 50'000'000;  // ns; least time between progress reports of one slot
+constexpr int64_t kNoteEvery = 50'000'000;  // least ns between two reports of progress about the same slot
 
 uint32_t current_request = 0;
 std::string current_trace;

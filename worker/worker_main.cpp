@@ -70,7 +70,7 @@ std::string offer(std::vector<std::string> names, const std::string& runner, wl:
 struct Arguments {
   std::string server, name, runner = default_runner();
   std::vector<std::string> devices = {"cpu"};
-  std::string work_dir;  // empty: temporary_folder()
+  std::string work_dir;  // path of the folder for compiled candidates; empty: temporary_folder()
   std::string sandbox = "auto";
   double exit_when_idle_s = -1;
   bool quiet = false, verbose = false, check = false, json = false;
@@ -192,7 +192,7 @@ int main(int argc, char** argv) {
   std::stop_source stop;
   std::thread watcher([&] {
     int number = 0;
-    sigwait(&signals, &number);  // SIGUSR1 means that the work ended by itself
+    sigwait(&signals, &number);  // the signal SIGUSR1 means that the work ended by itself
     stop.request_stop();
   });
   const absl::Status status = wl::run_agent(*channel, options, stop.get_token());

@@ -126,8 +126,8 @@ Score score_of_random(const JudgedShape& shape) {
   std::sort(ns.begin(), ns.end());
   const size_t n = ns.size(), k = five_percent(n);
   Score score;
-  double chance = static_cast<double>(k) / static_cast<double>(n);  // probability that the i-th fastest schedule is the
-                                                                    // best of k that are drawn at random
+  // The probability that the i-th fastest schedule is the best of k that are drawn at random.
+  double chance = static_cast<double>(k) / static_cast<double>(n);
   for (size_t i = 0; i < n; ++i) {
     score.top1 += best / ns[i] / static_cast<double>(n);
     score.top5percent += chance * best / ns[i];

@@ -17,7 +17,7 @@ inline constexpr int kFitted = 7;
 
 struct JudgedPoint {
   std::string plan;
-  double ns = 0;  // undisturbed_ns() of the samples
+  double ns = 0;  // time of the schedule: undisturbed_ns() of its samples
   CpuWork work;
   PolydlRank polydl;
   Features features;
@@ -46,7 +46,7 @@ class ScoreSummary {
   explicit ScoreSummary(size_t rankings) : logs_(rankings), worst_(rankings, Score{1, 1, 1}) {}
   void add(const std::vector<Score>& scores);  // adds one score per ranking, for one shape
   double shapes() const { return shapes_; }
-  std::vector<Score> means() const;  // geometric means, except for rank correlations, whose means are arithmetic
+  std::vector<Score> means() const;  // returns mean scores: arithmetic of rank correlations, geometric of all others
   const std::vector<Score>& worst() const { return worst_; }
 
  private:

@@ -17,9 +17,9 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kLargeProduct = 4'000'000'000;  // number of multiplications above which kFew schedules are timed
-constexpr size_t kFew = 6, kMany = 16;            // numbers of timed schedules of each kind, for large and other
-                                                  // products
+constexpr int64_t kLargeProduct = 4'000'000'000;  // number of multiplications above which a product is large
+// Numbers of schedules of each kind that are timed: for large products, and for other ones.
+constexpr size_t kFew = 6, kMany = 16;
 
 // Kinds of schedules. The time of a kind is the least time of its schedules and of those of the kinds before it.
 enum Kind : size_t { kInPlace, kPrefetched, kPacked, kKinds };

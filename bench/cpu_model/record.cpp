@@ -23,10 +23,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kDraw = 20260101;         // seed of the random draw of schedules
-constexpr int64_t kSampleNs = 300'000;       // least duration of a sample, for which short kernels are called several
-                                             // times
-constexpr int64_t kWarmBelowNs = 4'000'000;  // a kernel with a shorter time is called once before each sample, untimed
+constexpr uint64_t kDraw = 20260101;  // seed of the random draw of schedules
+// About the ns that a sample takes: kernels that take less than half of it are called several times for a sample.
+constexpr int64_t kSampleNs = 300'000;
+// If a kernel's last sample took less than this many ns, it is called once, untimed, before the next sample.
+constexpr int64_t kWarmBelowNs = 4'000'000;
 
 // Returns the CPU time of this thread in ns. Other load on the machine affects it only through shared caches and
 // memory.

@@ -26,15 +26,16 @@ std::vector<Point> recorded_points(const OpenShape& open);
 
 struct RecordedPoint {
   std::string plan;
-  std::vector<int64_t> samples_ns;  // one sample per round
+  std::vector<int64_t> samples_ns;  // times of the schedule in ns, one sample per round
 };
 struct RecordedShape {
   std::string name, graph;
   std::vector<RecordedPoint> points;
 };
 struct CpuRecording {
-  std::string device;  // fingerprint of the device
-  Machine machine;     // target and caches; the target is null if this program does not know it
+  std::string device;  // fingerprint of the device on which the schedules were timed
+  // Target and caches of the machine; the target is null if this program does not know it.
+  Machine machine;
   std::vector<RecordedShape> shapes;
 };
 

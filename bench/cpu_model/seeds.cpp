@@ -30,8 +30,8 @@ using Json = nlohmann::json;
 struct Pair {
   std::string file, name;
   Graph group;
-  std::string own, model;  // plan texts: the first proposals of the space's own rule and of the cost model
-  double order_ms = 0;     // milliseconds in which the cost model chose its plan
+  std::string own, model;  // plan texts: first proposals of the space's own rule and of the cost model
+  double order_ms = 0;     // milliseconds that the cost model took to choose its plan
 };
 
 std::string name_of_group(const Graph& group) {

@@ -12,7 +12,7 @@ namespace wl {
 
 struct CpuShape {
   std::string name;
-  std::string graph;  // canonical text of the graph
+  std::string graph;  // canonical text of the shape's graph
   int points = 0;     // number of schedules that are recorded of this shape
   // Micro-kernels only: every schedule has this height and width. 0: schedules are drawn from the whole space.
   int height = 0, vectors = 0;

@@ -73,7 +73,7 @@ Batch copy_batch(const Machine& machine, int64_t bytes) {
   Batch batch;
   batch.id = "copy";
   batch.problem.key = sha256_hex("copy");
-  const int64_t elements = bytes / 8;  // every element is an f32 that is read once and written once
+  const int64_t elements = bytes / 8;  // number of elements; every one is an f32 that is read once and written once
   for (const bool output : {false, true}) {
     BufferSpec spec;
     spec.name = output ? "y" : "x";

@@ -17,9 +17,9 @@ namespace wl {
 
 // The options of `device_check plan`.
 struct Wishes {
-  bool quick = false;              // small workloads
-  int candidates = 12;             // largest number for each workload, besides `plans`
-  std::vector<std::string> only;   // only workloads whose name contains one of these words; empty: all
+  bool quick = false;              // whether to use the small workloads
+  int candidates = 12;             // largest number of candidates of each workload, besides those of `plans`
+  std::vector<std::string> only;   // words, one of which the name of a workload must contain; empty: all workloads
   std::vector<std::string> plans;  // lines "WORD PLAN": a plan for the workloads whose name contains WORD
   // The first seed and the number of random graphs whose groups become workloads.
   std::pair<uint64_t, uint64_t> random = {};

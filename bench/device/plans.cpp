@@ -71,7 +71,8 @@ std::string transpose_add(int64_t n, const std::string& dtype) {
 }  // namespace
 
 std::vector<DeviceWorkload> device_workloads(bool quick) {
-  constexpr int64_t kElements = int64_t{1} << 25;  // 128 MiB of f32, read and written: far larger than any L2
+  // The number of elements: 128 MiB of f32 that are read, and as many that are written, far more than any L2 holds.
+  constexpr int64_t kElements = int64_t{1} << 25;
   const int64_t elements = quick ? int64_t{1} << 15 : kElements;
   std::vector<DeviceWorkload> out;
   const std::vector<int64_t> lengths =

@@ -10,8 +10,8 @@ namespace wl {
 struct DeviceWorkload {
   std::string name;  // name of the workload, e.g. "softmax_f32_4096"
   std::string op, dtype;
-  std::vector<int64_t> shape;  // rows and columns; for products the extents that tools/torch_peers.py reads
-  double operations = 0;       // number of additions and multiplications of a product; 0 for memory-bound workloads
+  std::vector<int64_t> shape;  // rows and columns; of a product, the extents that tools/torch_peers.py reads
+  double operations = 0;       // number of additions and multiplications of a product; 0: the workload is memory-bound
   std::string graph;
 };
 

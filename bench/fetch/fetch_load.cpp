@@ -30,7 +30,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 5;
-constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 6'000;  // sizes as in records of CPU kernels
+// The bytes of a record's prelude and of its source, as in records of CPU kernels.
+constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 6'000;
 constexpr double kResultsPerSecond = 2'000;
 
 std::string key_of(int64_t i) {
@@ -85,12 +86,12 @@ std::string manifest_of(const KernelRecord& record) {
   return message.SerializeAsString();
 }
 
-using Fetcher = std::function<void(uint64_t i)>;  // fetches the i-th record; one thread uses a Fetcher
+using Fetcher = std::function<void(uint64_t i)>;  // fetches the i-th record; only one thread uses a Fetcher
 using MakeFetcher = std::function<Fetcher()>;     // makes a Fetcher for the calling thread
 struct Contender {
   std::string name;
   MakeFetcher make;
-  std::map<int, std::vector<double>> rates = {};  // calls per second in each round, by number of threads
+  std::map<int, std::vector<double>> rates = {};  // for each number of threads, the calls per second in each round
   double rate(int threads) {
     std::vector<double>& all = rates[threads];
     std::sort(all.begin(), all.end());

@@ -19,7 +19,7 @@ namespace {
 
 struct Product {
   const char* name;
-  double products;  // multiply-adds
+  double products;  // number of multiply-adds of the product
   const char* text;
 };
 const Product kProducts[] = {
@@ -42,7 +42,7 @@ const Product kProducts[] = {
 // Removes choices that the model does not distinguish, and those that it never finds best: lanes without matrix
 // instructions, narrow tiles, and many blocks on a multiprocessor.
 void cut(Space& space) {
-  space.matters = nullptr;  // space.matters refers to the values that are removed below
+  space.matters = nullptr;  // space.matters is cleared, because it refers to the values that are removed below
   for (Axis& axis : space.axes) {
     const Choice choice = *axis.choice;
     if (choice == kVector || choice == kUnrollK) axis.values.resize(1);

@@ -26,7 +26,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kFolds = 5;       // number of cross-validation folds over a store's groups
-constexpr size_t kMinKernels = 8;  // groups with fewer kernels than this are not judged
+constexpr size_t kMinKernels = 8;  // least number of kernels of a group that is judged
 
 absl::StatusOr<JudgedShape> open_table(const std::string& path) {
   WL_ASSIGN_OR_RETURN(const std::unique_ptr<Recording> table, read_t4(path));

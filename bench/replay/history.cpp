@@ -24,7 +24,7 @@ constexpr int kWidth = 720, kHeight = 360, kMargin = 48, kLine = 16;
 
 struct History {
   KernelRecord record;
-  std::vector<Trial> trials;  // trials of the search in order, without promotions
+  std::vector<Trial> trials;  // trials of the search, in their order, without those of promotions
 };
 
 absl::StatusOr<std::vector<History>> histories_of(const std::string& path) {

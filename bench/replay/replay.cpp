@@ -123,7 +123,8 @@ Curve replay_once(const Recording& recording, const Strategy& strategy, const Op
 
 struct Row {
   std::string strategy;
-  std::vector<double> fraction, spread;  // for each budget: geometric mean and 10th percentile over seeds
+  // For each budget of trials: the geometric mean and the 10th percentile, over seeds, of best time / time found.
+  std::vector<double> fraction, spread;
   double score = 0, seconds = 0;
 };
 

@@ -54,8 +54,8 @@ Names name_axes(const Json& file, Space& space) {
   if (own.contains("axes")) {
     for (const Json& axis : own["axes"]) {
       const std::string name = axis["name"];
-      const std::optional<Choice> choice = choice_named(name);  // has no value for an axis of one part of a packed
-                                                                // group, or of a plan of version 1
+      // An axis of one part of a packed group, or of a plan of version 1, is no named choice.
+      const std::optional<Choice> choice = choice_named(name);
       Axis out = choice ? Axis(*choice, {}) : Axis(name, {});
       std::map<std::string, int> places;
       for (const Json& value : axis["values"]) {

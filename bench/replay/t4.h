@@ -16,16 +16,16 @@ namespace wl {
 struct Recording {
   struct Result {
     bool correct = false;
-    double ns = 0;                   // least of samples_ns, by which points are compared
-    std::vector<double> samples_ns;  // raw
-    double cost_s = 0;               // seconds that compiling the point and its samples took
+    double ns = 0;                   // the least of samples_ns, by which points are compared
+    std::vector<double> samples_ns;  // the recorded samples in ns, none left out
+    double cost_s = 0;               // seconds that it took to compile the point and to take its samples
   };
   std::string name, device;
-  Space space;  // `legal` refers to `results`, so a Recording is not movable
+  Space space;  // the recorded space; its function `legal` refers to `results`, so a Recording is not movable
   std::map<Point, Result> results;
-  double best_ns = 0;       // the best time of all correct points
-  std::string graph;        // canonical text of the group; only in tables recorded by Warploom
-  nlohmann::json warploom;  // metadata under "warploom"; only in tables recorded by Warploom
+  double best_ns = 0;       // the least time in ns of all correct points
+  std::string graph;        // canonical text of the recorded group; empty unless Warploom recorded the table
+  nlohmann::json warploom;  // metadata under "warploom"; empty unless Warploom recorded the table
 };
 
 // Read a T4 file, or its text. InvalidArgument: the text is not T4, or has no correct point.

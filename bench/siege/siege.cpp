@@ -42,7 +42,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr int kClients = 8, kWorkers = 4, kPlanners = 10, kGiants = 3, kIdle = 600;
-constexpr int64_t kLarge = 9'900, kGiant = 99'000;  // numbers of ops of the submitted graphs
+constexpr int64_t kLarge = 9'900, kGiant = 99'000;  // numbers of ops of the two kinds of graphs that are submitted
 
 std::shared_ptr<grpc::Channel> channel_to(const std::string& address, const std::string& token_file) {
   DialOptions how;
@@ -90,7 +90,7 @@ class Counts {
 void honest(const std::string& address, const std::string& token, Clock::time_point end,
             const std::vector<std::string>& keys, bool only_fetch) {
   std::mutex mutex;
-  std::map<std::string, std::vector<double>> ms;  // latencies by kind of call
+  std::map<std::string, std::vector<double>> ms;  // for each kind of call, its latencies in ms
   Counts counts;
   std::vector<std::jthread> clients;
   for (int c = 0; c < kClients; ++c) {

@@ -111,7 +111,7 @@ const void* warploom_executor_output(const warploom_executor* executor, size_t i
 warploom_status* warploom_executor_bind_input(warploom_executor* executor, size_t index, const void* data) {
   return wl::guarded([&]() -> absl::Status {
     if (index >= executor->inputs.size()) return wl::no_such("input", index, executor->inputs.size());
-    wl::bind(*executor, executor->inputs[index], const_cast<void*>(data));  // kernels only read inputs
+    wl::bind(*executor, executor->inputs[index], const_cast<void*>(data));  // kernels never write to inputs
     return absl::OkStatus();
   });
 }

@@ -26,8 +26,8 @@ struct warploom_model {
 struct warploom_executor {
   // An input or output of an executor.
   struct Side {
-    int buffer = -1;         // number of the buffer in the program
-    size_t bytes = 0;        // size of the buffer
+    int buffer = -1;         // index of the program's buffer for this input or output
+    size_t bytes = 0;        // size in bytes of this input or output
     void* copied = nullptr;  // the caller's memory from or to which each run copies; null: no copy
     bool on_device = false;  // whether the caller's memory is on the GPU
   };

@@ -112,7 +112,8 @@ warploom_status* warploom_model_set_weight(warploom_model* model, const char* na
   return wl::guarded([&]() -> absl::Status {
     const auto is_it = [&](const wl::TensorInfo& weight) { return weight.name == name; };
     const auto weight = std::find_if(model->weights.begin(), model->weights.end(), is_it);
-    if (weight == model->weights.end()) return model->model.set_weight(name, wl::Array());  // lists the weights
+    // For an unknown name, set_weight() returns an error that lists the names of the weights.
+    if (weight == model->weights.end()) return model->model.set_weight(name, wl::Array());
     return model->model.set_weight(name, weight->dtype, weight->shape, {static_cast<const char*>(data), bytes});
   });
 }

@@ -25,7 +25,7 @@ double relative_error(double expected, double bound, double found) {
 class Comparison {
  public:
   void add(OutputCheck& check, int64_t index, const Value& expected, double found) {
-    if (!std::isfinite(expected.bound)) return;  // any result would be within an infinite bound
+    if (!std::isfinite(expected.bound)) return;  // with an infinite bound, every result would be right
     double error = relative_error(expected.value, expected.bound, found);
     ++check.samples;
     if (error > 1) ++check.wrong;
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<ExpectedOutput>> expected_outputs(const Executor& exe
     const DType dtype = dtype_of(executor, o);
     for (size_t i = 0; i < queries[o].indices.size(); ++i) {
       const Value& value = values[o][i];
-      if (!std::isfinite(value.bound)) continue;  // any result would be within an infinite bound
+      if (!std::isfinite(value.bound)) continue;  // with an infinite bound, every result would be right
       expected[o].indices.push_back(queries[o].indices[i]);
       expected[o].bounds.push_back(value.bound);
       char element[8] = {};

@@ -11,11 +11,12 @@
 namespace wl {
 
 struct OutputCheck {
-  std::string name;  // name of the output or, by steps, of the value
-  int step = -1;     // number of the step in a check by steps, otherwise -1
+  std::string name;  // name of the output or, in a check by steps, of the value that the step computes
+  int step = -1;     // index of the checked step, in a check by steps; -1: the whole program is checked
   int samples = 0, wrong = 0;
-  double max_error = 0, bound = 0;  // error and bound of the sample with the largest error relative to its bound
-  int64_t index = 0;                // row-major index of that sample
+  // The absolute error, and the bound, of the sample with the largest error relative to its bound.
+  double max_error = 0, bound = 0;
+  int64_t index = 0;  // row-major index of the sample that has this error
   double expected = 0, found = 0;
   bool operator==(const OutputCheck&) const = default;
 };
@@ -29,9 +30,10 @@ absl::StatusOr<Graph> graph_of(const Program& program);
 
 // Elements of an output, at sampled places.
 struct ExpectedOutput {
-  std::vector<int64_t> indices;  // row-major indices
-  std::vector<double> bounds;    // largest absolute difference that a correct value may have from each element
-  std::string elements;          // the elements, in the output's dtype
+  std::vector<int64_t> indices;  // row-major indices of the sampled elements
+  // For each sampled element, the largest absolute difference that a correct value may have from it.
+  std::vector<double> bounds;
+  std::string elements;  // bytes of the sampled elements, in the output's dtype
 };
 // Returns the elements that the oracle of the whole graph expects of every output, in order, for the inputs in the
 // executor's memory. Leaves out elements without a finite bound. No kernel is run.

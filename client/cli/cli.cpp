@@ -20,9 +20,9 @@
 namespace wl {
 namespace {
 
-constexpr std::chrono::milliseconds kGrace{700};    // time in which an interrupted command has to end by itself
+constexpr std::chrono::milliseconds kGrace{700};    // how long an interrupted command may take to end by itself
 constexpr std::chrono::seconds kCallPatience{120};  // time limit of one call to the coordinator
-constexpr std::chrono::seconds kStarting{5};        // time limit of the wait for a coordinator that does not listen yet
+constexpr std::chrono::seconds kStarting{5};        // how long to wait for a coordinator that does not listen yet
 
 // Converts errors of opening the store to InvalidArgument where the original code would be read as the outcome of a
 // search, because the user named the store.
@@ -61,7 +61,8 @@ class Ending {
   std::condition_variable changed_;
   bool over_ = false;
   std::jthread late_;
-  InterruptGuard guard_;  // the last member, and so destroyed first, because end() uses the other members
+  // The last member, and so destroyed first, because the guard calls end(), which uses the other members.
+  InterruptGuard guard_;
 };
 
 absl::StatusOr<int> dispatch(Options options, Local& local, const std::stop_token& stop) {

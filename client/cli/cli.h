@@ -20,10 +20,9 @@ namespace wl {
 
 // The peak rates of a machine, from which rooflines are drawn.
 struct Limits {
-  double gflops = 0;                                  // Gflop/s of f32; 0: nothing is known
+  double gflops = 0;                                  // peak rate of f32 in Gflop/s; 0: no peak rate is known
   std::vector<std::pair<std::string, double>> rates;  // name and GB/s of each memory, the farthest from the CPU first
-  bool measured = false;                              // whether a worker measured the rates; else they are the cost
-                                                      // model's
+  bool measured = false;  // whether a worker measured the peak rates; false: they are the cost model's
 };
 
 // This machine, for embedded mode. Each part (coordinator, worker) starts when it is first needed, so that an answer
@@ -87,7 +86,7 @@ struct Context {
   Local& local;
   Service service;
   bool embedded = true;
-  GroupCurves curves = {};  // curves of the jobs that this command has followed
+  GroupCurves curves = {};  // the search curves of the jobs that this command has followed
 };
 absl::StatusOr<int> tune_command(Context& context);  // implements the commands tune and watch
 absl::StatusOr<int> get_command(Context& context);
@@ -98,7 +97,7 @@ absl::StatusOr<int> run_command(Context& context);
 absl::StatusOr<int> export_command(Context& context);
 absl::StatusOr<int> report_command(Context& context);
 absl::StatusOr<int> inspect_command(Context& context);
-absl::StatusOr<int> list_command(Context& context);  // implements the commands of operate.cpp
+absl::StatusOr<int> list_command(Context& context);  // implements the commands of client/cli/operate.cpp
 absl::StatusOr<int> targets_command(const Options& options, Local& local);
 
 // Returns the folder of the bundle in options.input whose size the options --bind or --input select.
@@ -114,12 +113,13 @@ FetchObject objects_of(Context& context);
 absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search);
 // How await_job() waits for a job.
 struct Await {
-  double budget_s = 0;  // limit of seconds since `begun`, also while no worker or no coordinator is there; 0: none
+  double budget_s = 0;  // limit in seconds since `begun`, even while there is no worker or coordinator; 0: no limit
   std::chrono::system_clock::time_point begun = {};
-  std::function<void(const Job&)> on_change;         // called with every state of the job
-  std::function<void(bool lost)> on_lost;            // called when the coordinator is lost (true) or back (false)
-  std::function<void(const std::string&)> say = {};  // called on another thread, to show why the job takes so long
-  std::stop_token stop = {};                         // a stop ends the waiting, not the job
+  std::function<void(const Job&)> on_change;  // is called with every state of the job
+  std::function<void(bool lost)> on_lost;     // is called when the coordinator is lost (true) or back (false)
+  // Is called on another thread with a text that says why the job takes so long.
+  std::function<void(const std::string&)> say = {};
+  std::stop_token stop = {};  // a stop request ends the waiting, not the job
 };
 // Waits until a job is done and returns the job. Unavailable: its budget was used up without a result, the coordinator
 // did not come back, or no worker served it for as long as --wait-for-worker allows. Cancelled: how.stop was requested.

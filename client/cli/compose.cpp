@@ -13,7 +13,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostThreads = 1 << 16, kMostBytes = int64_t{1} << 40;  // largest numbers that a report may state
+// The largest numbers of threads, and of bytes of a memory, that are accepted from a report.
+constexpr int64_t kMostThreads = 1 << 16, kMostBytes = int64_t{1} << 40;
 
 // Returns a hash of the expression of each output. The hash depends neither on the numbers of nodes nor on the order of
 // commutative operands, because simplification orders operands by these numbers.
@@ -77,7 +78,7 @@ Device device_of(const Program& program, const Json& report) {
 
 JobResult result_of(const Program& program, const std::string& report) {
   constexpr ResultBuffer::Kind kKinds[] = {ResultBuffer::Kind::kInput, ResultBuffer::Kind::kOutput,
-                                           ResultBuffer::Kind::kIntermediate};  // by place
+                                           ResultBuffer::Kind::kIntermediate};  // indexed by Place
   JobResult result;
   for (const ProgramKernel& kernel : program.kernels) {
     GroupResult& group = result.groups.emplace_back();
@@ -89,7 +90,7 @@ JobResult result_of(const Program& program, const std::string& report) {
     result.steps.push_back({step.kernel, step.args});
     ++result.groups[step.kernel].count;
   }
-  std::map<uint64_t, Binding> inputs;  // the inputs, in the order of the graph
+  std::map<uint64_t, Binding> inputs;  // the program's inputs, in the order of the graph
   for (const ProgramBuffer& buffer : program.buffers) {
     const int number = static_cast<int>(result.buffers.size());
     result.buffers.push_back({buffer.name, buffer.dtype, buffer.shape, kKinds[static_cast<int>(buffer.place)]});

@@ -15,8 +15,10 @@
 namespace wl {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds(100);  // polling interval on systems without pidfds
-constexpr auto kLongestEnd = std::chrono::seconds(2);        // time from SIGTERM to _exit()
+// The interval between looks at the other process, on systems without pidfds.
+constexpr auto kLookEvery = std::chrono::milliseconds(100);
+// The time that this process may take to end after SIGTERM, before _exit() ends it.
+constexpr auto kLongestEnd = std::chrono::seconds(2);
 
 // Returns when a process has ended. `watched`: the process's pidfd, which becomes readable at its end; negative: the
 // system has no pidfds.

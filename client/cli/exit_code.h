@@ -10,7 +10,7 @@ namespace wl {
 
 enum ExitCode {
   kExitDone = 0,
-  kExitUsage = 1,        // wrong command line
+  kExitUsage = 1,        // the command line is wrong
   kExitBadInput = 2,     // a file, a graph or the value of an option is wrong
   kExitNotStored = 3,    // the store has no record for the graph
   kExitUnreachable = 4,  // a coordinator or worker is unreachable

@@ -81,7 +81,7 @@ class Signals {
     ::close(g_pipe[1]);
   }
 
-  std::mutex mutex_;  // guards the list
+  std::mutex mutex_;  // guards the list of interrupt guards
   std::vector<const std::function<void()>*> guards_;
   std::thread thread_;
   struct sigaction old_int_ {};

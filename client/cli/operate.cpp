@@ -56,7 +56,7 @@ absl::StatusOr<Listing> jobs(Context& context) {
 
 absl::StatusOr<Listing> records(Context& context) {
   WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> records, context.service.list_records(context.options.most));
-  constexpr size_t kShownDigits = 12;  // digits of a key to show; commands accept keys of this length
+  constexpr size_t kShownDigits = 12;  // number of digits that are shown of a key; commands accept keys of this length
   Table table({{"key"},
                {"what"},
                {"target"},

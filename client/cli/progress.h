@@ -32,17 +32,18 @@ class ProgressDisplay {
   void show_plain(const Job& job);
   ProgressForm form_;
   bool colour_ = false;
-  int drawn_ = 0;  // number of redrawn lines on the screen
+  int drawn_ = 0;  // number of lines on the screen that the next call draws again
   std::set<std::string> finished_;
   std::string phase_;
-  bool ended_ = false;  // whether a line of JSON has shown the end of the job
+  bool ended_ = false;  // whether a line of JSON has already shown the end of the job
   std::chrono::steady_clock::time_point last_{};
 };
 
 // The best time of a group as a function of the number of its trials.
 struct Curve {
   std::string key, name;
-  std::vector<std::pair<int64_t, double>> best;  // number of trials and best time in ns; the times decrease
+  // Pairs of a number of trials and the group's best time in ns after them; the times decrease.
+  std::vector<std::pair<int64_t, double>> best;
 };
 
 // Collects the curves of a job from its changes.
@@ -52,7 +53,7 @@ class GroupCurves {
   const std::vector<Curve>& all() const { return all_; }
 
  private:
-  std::vector<Curve> all_;  // one curve per group, in the order of the groups
+  std::vector<Curve> all_;  // for each group of the job, its curve, in the order of the groups
 };
 
 // Returns the state of a job as one line of JSON: its name, state and phase, trials done and in all, seconds elapsed

@@ -12,7 +12,8 @@
 namespace wl {
 namespace {
 
-constexpr double kBusy = 0.2;  // limit of the spread of samples above which other programs must have used the machine
+// The relative spread of the samples above which the report warns that other programs used the machine.
+constexpr double kBusy = 0.2;
 
 std::string rate_text(const GroupResult& group) {
   if (!(group.best_ns > 0)) return "";
@@ -67,7 +68,7 @@ std::string report_table(const Job& job, bool colour, bool trust_workers) {
            absl::StrFormat("%.1f MB, ", static_cast<double>(cover.bytes) / 1e6),
            time_text(undisturbed_ns(cover.samples_ns)), cover.chosen ? "; chosen" : "", cover.why.empty() ? "" : ": ",
            cover.why, "\n");
-  std::map<std::string_view, std::string> won;  // groups by library
+  std::map<std::string_view, std::string> won;  // for each name of a library, the groups for which it was fastest
   for (size_t i = 0; i < result.groups.size(); ++i)
     if (const Library* const library = library_of_plan(result.groups[i].plan))
       append(&won[library->name], won[library->name].empty() ? "" : ", ", "g", i);

@@ -15,17 +15,18 @@ enum class CheckBy { kAuto, kWhole, kSteps };
 
 struct RunOptions {
   uint64_t seed = 1;
-  std::map<std::string, std::string> inputs;  // paths of .npy files, by name of the input
-  std::vector<std::string> weights;           // files or folders with arrays, by name of the input
-                                              // (client/program/weights.h)
-  std::string output_dir;                     // folder that receives NAME.npy of every output
-  bool save_inputs = false;                   // whether inputs/NAME.npy is also written to output_dir
+  std::map<std::string, std::string> inputs;  // for each name of an input, the path of its .npy file
+  std::vector<std::string> weights;  // files or folders with the weights, as client/program/weights.h reads them
+  std::string output_dir;            // folder in which NAME.npy of every output is written; empty: none
+  bool save_inputs = false;          // whether the inputs are written too, to inputs/NAME.npy in output_dir
   int threads = 0;
-  std::string device;  // for GPU bundles: "cuda:1"; empty: the first device that runs the kernels
+  // The name of the GPU for a GPU's bundle, such as "cuda:1"; empty: the first device that runs the kernels.
+  std::string device;
   int repeat = 0;
-  bool profile = false;  // whether to time each step in `repeat` more runs
+  bool profile = false;  // whether to time each step of the program, in `repeat` further runs
   bool check = false;
-  CheckBy check_by = CheckBy::kAuto;  // kAuto: check by steps if the oracle of the whole graph would take long
+  // kAuto: the check is by steps if the oracle of the whole graph would take long.
+  CheckBy check_by = CheckBy::kAuto;
 };
 
 struct RunResult {
@@ -33,12 +34,13 @@ struct RunResult {
   std::string device = "cpu";  // "cpu", or the name of a GPU such as "cuda:0"
   std::vector<OutputCheck> checks;
   bool by_steps = false;
-  bool composed = false;                       // by steps: whether simplification proves that the steps together
-                                               // compute the graph
-  std::vector<int64_t> samples_ns;             // times of the whole program, one per repeat
-  std::vector<std::vector<int64_t>> steps_ns;  // times of every step, one per repeat; filled with --profile
-  std::vector<std::string> given;              // names of the inputs that came from files
-  std::vector<std::string> generated;          // names of weights, followed by those of inputs, that got random values
+  // In a check by steps: whether simplification proves that the steps together compute the graph.
+  bool composed = false;
+  std::vector<int64_t> samples_ns;  // times of the whole program in ns, one for each repeat
+  // For each step, its times in ns, one for each repeat; empty without --profile.
+  std::vector<std::vector<int64_t>> steps_ns;
+  std::vector<std::string> given;      // names of the inputs that came from files
+  std::vector<std::string> generated;  // names of the weights, followed by those of the inputs, that got random values
   bool correct() const;
 };
 

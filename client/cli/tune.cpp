@@ -100,7 +100,7 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
 
 struct Tuned {
   Job job;
-  const GraphFile* file = nullptr;  // the graph; null if only the job's name is known
+  const GraphFile* file = nullptr;  // the job's graph; null if only the job's name is known
 };
 
 // Writes tables, bundle and report of finished jobs, one per size, and returns the exit code.
@@ -169,7 +169,8 @@ absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how
   Job seen = job;
   std::stop_source stop;
   const std::stop_callback told(how.stop, [&] { stop.request_stop(); });
-  std::optional<Lonely> lonely;  // absent in embedded mode, in which this process has a worker
+  // Reports that no worker serves the job; absent in embedded mode, in which this process has a worker.
+  std::optional<Lonely> lonely;
   if (!context.embedded && how.say) {
     lonely.emplace(&context.service, LonelyOptions{.server = context.options.server,
                                                    .bound_s = context.options.wait_for_worker_s,

@@ -22,7 +22,7 @@ namespace wl {
 enum class BundleFrom { kProcess, kDisk, kCoordinator, kFallback };
 
 struct ClientOptions {
-  Ask ask = nullptr;     // asks the coordinator; null: only the caches are searched
+  Ask ask = nullptr;     // asks the coordinator for a bundle; null: only the caches are searched
   std::string identity;  // hash of the coordinator's address, credentials and signers; part of the cache's keys
   CacheFolder cache;
   int64_t cache_bytes = int64_t{4} << 30;
@@ -59,12 +59,12 @@ class Client {
  private:
   // What this process knows about one key.
   struct Slot {
-    std::shared_ptr<const LoadedBundle> bundle;  // null: not loaded
-    std::chrono::system_clock::time_point made;  // when the bundle was requested
-    bool asking = false;                         // whether a request is under way
-    std::jthread thread;                         // the thread that makes, or has made, the request
-    absl::Status error;                          // result of the last request
-    Clock::time_point again;                     // no request is made before this time
+    std::shared_ptr<const LoadedBundle> bundle;  // the bundle of this key; null: not loaded
+    std::chrono::system_clock::time_point made;  // time at which the bundle was requested
+    bool asking = false;                         // whether a request to the coordinator is under way
+    std::jthread thread;      // the thread that makes, or has made, the latest request to the coordinator
+    absl::Status error;       // result of the latest request to the coordinator
+    Clock::time_point again;  // time before which no further request to the coordinator is made
   };
   absl::StatusOr<std::string> key_of(const BundleRequest& request);
   // Loads an entry of a cache and keeps it for later calls.
@@ -80,17 +80,17 @@ class Client {
   ClientOptions options_;
   const DiskCache disk_;
   std::mutex spare_mutex_;             // guards spare_
-  std::optional<CacheFolder> spare_;   // temporary folder that replaces a cache that cannot be written
-  std::stop_source stop_;              // ends requests
+  std::optional<CacheFolder> spare_;   // temporary cache, used in place of one that cannot be written
+  std::stop_source stop_;              // a stop ends the requests to the coordinator
   std::mutex mutex_;                   // guards slots_ and digests_
-  std::condition_variable changed_;    // notified when a request has ended
-  std::map<std::string, Slot> slots_;  // by key
+  std::condition_variable changed_;    // notified when a request to the coordinator has ended
+  std::map<std::string, Slot> slots_;  // for each key of a request, what this process knows about it
   // Digest of a graph's file, valid while the file's size and time of change stay the same.
   struct Digest {
     int64_t bytes = 0, changed_ns = 0;
     std::string sha256;
   };
-  std::map<std::string, Digest> digests_;  // by path
+  std::map<std::string, Digest> digests_;  // for each path of a graph's file, its digest
 };
 
 }  // namespace wl

@@ -103,7 +103,7 @@ std::optional<DiskCache::Entry> DiskCache::find(const std::string& key) const {
   for (const auto& [made, folder] : entries) {
     const std::shared_ptr<const void> hold = locked(folder, LOCK_SH);
     if (hold == nullptr) continue;
-    ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);  // marks the last use; may fail in a read-only cache
+    ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);  // marks the entry as used now; may fail in a read-only cache
     return Entry{folder.string(), hold, made};
   }
   return {};

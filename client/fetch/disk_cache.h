@@ -22,8 +22,8 @@ class DiskCache {
  public:
   struct Entry {
     std::string folder;
-    std::shared_ptr<const void> hold;            // the shared lock, which keeps the folder from being evicted
-    std::chrono::system_clock::time_point made;  // when the bundle was requested
+    std::shared_ptr<const void> hold;            // a shared lock that keeps the entry's folder from being removed
+    std::chrono::system_clock::time_point made;  // time at which the bundle was requested
   };
 
   // Uses `folder`, which add() creates if it is missing. When all entries together have more than `most_bytes` bytes,

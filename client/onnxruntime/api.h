@@ -75,7 +75,7 @@ static_assert(offsetof(Api, create_domain) == 26 * sizeof(void*) && offsetof(Api
               offsetof(Api, release_status) == 93 * sizeof(void*) &&
               offsetof(Api, release_tensor_info) == 99 * sizeof(void*));
 
-// OrtApiBase.
+// The struct OrtApiBase, by which a library gets onnxruntime's functions.
 struct ApiBase {
   const Api* (*get)(uint32_t version);  // returns NULL if onnxruntime does not have this version of the interface yet
   const char* (*library_version)();

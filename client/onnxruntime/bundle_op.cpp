@@ -204,9 +204,10 @@ class Kernel {
   warploom::Model model_;
   const int threads_;
   std::vector<warploom::Tensor> inputs_;                // the bundle's inputs at its first size
-  std::vector<std::vector<warploom::Tensor>> outputs_;  // outputs by size
+  std::vector<std::vector<warploom::Tensor>> outputs_;  // for each size of the bundle, its outputs
   std::mutex mutex_;
-  std::map<size_t, std::vector<warploom::Executor>> idle_;  // executors that no run uses at present, by size
+  // For each size of the bundle, the executors that no run uses at present.
+  std::map<size_t, std::vector<warploom::Executor>> idle_;
 };
 
 Status* create(const CustomOp*, const Api* api, const KernelInfo* info, void** kernel) {
@@ -221,7 +222,8 @@ constexpr CustomOp kBundle = {.version = kVersion,
                               .create = nullptr,
                               .name = [](const CustomOp*) { return "Bundle"; },
                               .provider = [](const CustomOp*) { return "CPUExecutionProvider"; },
-                              .input_type = [](const CustomOp*, size_t) -> int { return kUndefined; },  // any
+                              // The inputs may have any element type.
+                              .input_type = [](const CustomOp*, size_t) -> int { return kUndefined; },
                               .input_types = [](const CustomOp*) -> size_t { return 1; },
                               .output_type = [](const CustomOp*, size_t) -> int { return kUndefined; },
                               .output_types = [](const CustomOp*) -> size_t { return 1; },

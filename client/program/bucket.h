@@ -31,7 +31,7 @@ absl::Status write_buckets(const std::string& folder, const std::vector<TunedPro
 struct TensorInfo {
   std::string name;
   DType dtype = DType::f32;
-  Shape shape;  // extents of a row-major array
+  Shape shape;  // extents of the tensor's axes; its elements are in row-major order
 };
 struct Bucket {
   Bind bind;

@@ -57,7 +57,8 @@ absl::StatusOr<Program> load_bundle(const std::string& folder) {
   WL_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(folder));
   Program& program = manifest.program;
   const auto wrong = [](const auto&... what) { return invalid("manifest.json: ", what...); };
-  std::map<std::string, std::string> texts;  // files' contents by path; "" for objects, which are not needed
+  // For each path, the contents of its file; "" for shared objects, whose contents are not needed.
+  std::map<std::string, std::string> texts;
   std::set<std::string> objects;
   for (const ProgramKernel& kernel : program.kernels) objects.insert(object_path(kernel));
   for (const BundleFile& file : manifest.files) {

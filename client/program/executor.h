@@ -21,18 +21,18 @@ struct Shared {
   struct Weight {
     char* data = nullptr;
     int64_t bytes = 0;
-    std::shared_ptr<Buffer> memory;  // allocation that holds this weight and others
+    std::shared_ptr<Buffer> memory;  // the allocation that holds this weight and others
   };
   std::shared_ptr<Pool> pool;
   GpuShared gpu;
-  std::map<std::string, Weight> weights;  // by name
+  std::map<std::string, Weight> weights;  // for each name of a weight, its memory
 };
 
 struct ExecutorOptions {
-  int threads = 0;  // limit of threads; 0 = as many as the kernels were tuned with
+  int threads = 0;  // largest number of CPU threads; 0: as many as the kernels were tuned with
   // Whether the calling thread and the pool's threads are pinned to CPUs while the executor lives; for benchmarks.
   bool pin = true;
-  std::string device = {};  // name of the GPU to use, as "cuda:1"; empty: the first device that runs the kernels
+  std::string device = {};  // name of the GPU, such as "cuda:1"; empty: the first device that runs the kernels
 };
 
 // Movable; may be used by one thread at a time. The Program and the Shared must outlive the executor. A GPU's buffers
@@ -108,19 +108,21 @@ class Executor {
   const Program* program_ = nullptr;
   std::vector<SharedObject> objects_;
   std::vector<std::shared_ptr<Buffer>> buffers_;  // memory that arguments_ points to
-  std::vector<void*> own_;                        // addresses of the executor's own buffers, by number
-  std::vector<void*> arguments_;                  // addresses that kernels get, by number: own or bound memory
+  // For each index of a buffer, the address of the executor's own memory for it.
+  std::vector<void*> own_;
+  // For each index of a buffer, the address that kernels get: the executor's own or bound memory.
+  std::vector<void*> arguments_;
   struct Call {
     Launch launch;
     std::vector<void*> args;
   };
-  std::vector<BlockFunction> entries_;  // entry points of the kernels; none on a GPU
-  std::vector<int64_t> outside_;        // for each kernel: the value of Launch::outside
+  std::vector<BlockFunction> entries_;  // for each kernel, its entry point; empty on a GPU
+  std::vector<int64_t> outside_;        // for each kernel, the value of Launch::outside
   std::vector<Call> calls_;
   std::shared_ptr<Pool> pool_;
   std::unique_ptr<GpuProgram> gpu_;
 };
 
-std::string type_text(const ProgramBuffer& buffer);  // formats dtype and shape, e.g. "f32[4,8]"
+std::string type_text(const ProgramBuffer& buffer);  // formats the dtype and shape of a buffer, e.g. "f32[4,8]"
 
 }  // namespace wl

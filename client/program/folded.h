@@ -45,8 +45,8 @@ class FoldedWeights {
   struct Folded {
     const FoldedWeight* weight = nullptr;
     int buffer = -1;
-    bool computed = false;      // whether the weight has a value; the bundle contains those of small weights
-    std::set<std::string> set;  // operands that were set since the weight was last computed
+    bool computed = false;      // whether the folded weight has a value; small weights have one from the bundle
+    std::set<std::string> set;  // operands of the folded weight that were set since it was last computed
   };
   // A reference to the caller's array.
   struct Given {
@@ -64,7 +64,7 @@ class FoldedWeights {
   std::vector<Folded> all_;  // the program's folded weights, in the program's order
   // For each operand, the indices of the folded weights that read it.
   std::map<std::string, std::vector<size_t>> operands_;
-  std::map<std::string, Array> held_;  // copies of operands that are still needed, by name
+  std::map<std::string, Array> held_;  // for each name of an operand, a copy of it while it is still needed
 };
 
 }  // namespace wl

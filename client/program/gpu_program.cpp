@@ -129,7 +129,7 @@ void GpuProgram::bind(int buffer, void* memory) {
   void* const now = memory != nullptr ? memory : own_[buffer];
   if (now == addresses_[buffer]) return;
   addresses_[buffer] = now;
-  graph_ = GpuGraph();  // the old graph contains the previous address
+  graph_ = GpuGraph();  // the old graph contains the buffer's previous address
   runs_ = 0;
 }
 

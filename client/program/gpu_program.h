@@ -18,9 +18,9 @@ namespace wl {
 bool is_for_gpu(const Program& program);
 
 struct GpuShared {
-  std::string name;  // name of the device, e.g. "cuda:0"
+  std::string name;  // name of the GPU, e.g. "cuda:0"
   std::shared_ptr<GpuDevice> device;
-  std::map<std::string, std::shared_ptr<GpuBuffer>> weights;  // device memory of each weight, by name
+  std::map<std::string, std::shared_ptr<GpuBuffer>> weights;  // for each name of a weight, its device memory
 };
 
 // Any thread may call the functions, but only one at a time. The Program must outlive this object.
@@ -63,12 +63,14 @@ class GpuProgram {
   const Program* program_ = nullptr;
   GpuShared shared_;
   std::vector<std::shared_ptr<GpuBuffer>> buffers_;  // owners of the device memory that addresses_ points to
-  std::vector<void*> own_;                           // device addresses of all buffers, by number
-  std::vector<void*> addresses_;                     // addresses that kernels get, by number: own or bound memory
-  GpuBuffer work_;                                   // the workspace of kernels with several passes
+  // For each index of a buffer, the device address of the program's own memory for it.
+  std::vector<void*> own_;
+  // For each index of a buffer, the address that kernels get: the program's own or bound memory.
+  std::vector<void*> addresses_;
+  GpuBuffer work_;  // the workspace, which kernels with several passes share
   std::vector<GpuKernel> kernels_;
   GpuTimer timer_;
-  GpuGraph graph_;  // the launches of all steps, captured at the second run
+  GpuGraph graph_;  // the launches of all steps, captured at the second run of the program
   int runs_ = 0;
 };
 

@@ -11,7 +11,7 @@
 
 namespace wl {
 
-// Thread-safe.
+// Several threads may use a LoadedBundle at a time.
 class LoadedBundle {
  public:
   // Loads and verifies the bundle of the first size; program() does so for other sizes. Executors load kernels from the
@@ -30,8 +30,9 @@ class LoadedBundle {
   LoadedBundle() = default;
   std::vector<Bucket> buckets_;
   std::shared_ptr<const void> hold_;
-  mutable std::mutex mutex_;                                      // guards programs_
-  mutable std::vector<std::unique_ptr<const Program>> programs_;  // one program per bucket; null: not loaded yet
+  mutable std::mutex mutex_;  // guards programs_
+  // For each size of the bundle, its program; null: not loaded yet.
+  mutable std::vector<std::unique_ptr<const Program>> programs_;
 };
 
 }  // namespace wl

@@ -17,13 +17,13 @@ namespace wl {
 inline constexpr int kBundleFormat = 5, kFirstWithLaunches = 5;
 
 struct BundleFile {
-  std::string path;  // path relative to the bundle's folder
+  std::string path;  // path of the file, relative to the bundle's folder
   std::string sha256;
   int64_t bytes = 0;
 };
 struct Manifest {
   int64_t format = kBundleFormat;
-  Program program;  // the program, whose graph_text and object_paths are not set
+  Program program;  // the program that the manifest describes; graph_text and the kernels' object_path are not set
   std::vector<BundleFile> files;
 };
 

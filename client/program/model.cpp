@@ -17,12 +17,13 @@ namespace wl {
 struct Model::Impl {
   ModelOptions options;
   std::shared_ptr<const LoadedBundle> bundle;
-  std::mutex mutex;                                // guards the rest
-  std::vector<std::optional<Executor>> executors;  // one per size, created when a size is first used
+  std::mutex mutex;  // guards the members below
+  // For each size of the bundle, its executor, created when the size is first used.
+  std::vector<std::optional<Executor>> executors;
   Shared shared;
-  std::set<std::string> missing;  // weights of the program that have no value
+  std::set<std::string> missing;  // names of the program's weights that have no value yet
   std::optional<FoldedWeights> folded;
-  std::atomic<bool> complete{false};  // whether every weight has a value
+  std::atomic<bool> complete{false};  // whether every weight of the model has a value
 
   // Returns OK if every weight has a value; otherwise FailedPrecondition, which names a weight without one.
   absl::Status check_complete() const;

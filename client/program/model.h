@@ -24,9 +24,9 @@ class Replica;
 struct ExecutorOptions;
 
 struct ModelOptions {
-  int threads = 0;          // limit of threads; 0: as many as the kernels were tuned with
-  bool pin = false;         // whether to pin the threads to CPUs, including the one that loads the model
-  std::string device = {};  // name of the GPU, as "cuda:1"; empty: the first device that runs the kernels
+  int threads = 0;          // largest number of CPU threads; 0: as many as the kernels were tuned with
+  bool pin = false;         // whether to pin the model's threads to CPUs, including the thread that loads the model
+  std::string device = {};  // name of the GPU, such as "cuda:1"; empty: the first device that runs the kernels
 };
 
 // Thread-safe: every function may be called from any thread at any time. Calls of run() on one Model run one after the

@@ -18,7 +18,7 @@ namespace wl {
 struct Array {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
-  std::string bytes;  // row-major elements in little endian
+  std::string bytes;  // the array's elements in row-major order and little endian
 };
 
 // Reads a .npy file; any bytes are safe. Error messages begin with `name`. InvalidArgument: the file is damaged.

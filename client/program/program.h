@@ -20,42 +20,42 @@ struct ProgramBuffer {
   DType dtype = DType::f32;
   Shape shape;
   Place place = Place::kArena;
-  int64_t offset = 0;   // offset in bytes in the arena; kArena only
-  Fill fill;            // how values are generated when no data are given; kInput only
-  uint64_t stream = 0;  // number of the generator's stream for the values; kInput only
+  int64_t offset = 0;   // offset of the buffer in the arena, in bytes; used only if the place is kArena
+  Fill fill;            // how the buffer's values are generated when no data are given; used only for inputs
+  uint64_t stream = 0;  // number of the random stream that generates the buffer's values; used only for inputs
   int64_t bytes() const { return elements(shape) * size_of(dtype); }
 };
 
 struct ProgramKernel {
   std::string key;    // problem key of the group that the kernel was tuned for
-  std::string plan;   // plan text of the kernel
-  std::string graph;  // canonical text of that group, which the kernel computes
+  std::string plan;   // plan of the kernel as text
+  std::string graph;  // canonical text of the group that the kernel computes
   Source source;
-  int inputs = 0, outputs = 0;  // numbers of input and output arguments; inputs come first
-  std::string object;           // bytes of the shared object; empty in a program loaded from disk
-  std::string object_path;      // path of the object, in a program loaded from disk
+  int inputs = 0, outputs = 0;  // numbers of the kernel's input and output arguments; inputs come first
+  std::string object;           // bytes of the kernel's shared object; empty in a program that was loaded from disk
+  std::string object_path;      // path of the kernel's shared object, in a program that was loaded from disk
 };
 
 struct ProgramStep {
   int kernel = 0;
-  std::vector<int> args;  // indices of the argument buffers, in call order
+  std::vector<int> args;  // indices of the buffers that the step passes to its kernel, in call order
 };
 
 struct ProgramOutput {
   std::string name;
-  int buffer = 0;  // number of a buffer, which may also be that of another output or of an input
+  int buffer = 0;  // index of the output's buffer, which may also be that of another output or of an input
 };
 
 struct Program {
-  std::string graph_text;  // canonical text of the tuned graph, with which --check compares
+  std::string graph_text;  // canonical text of the tuned graph, with which `warploom run --check` compares the results
   std::string graph_hash;
   std::string target, device, fingerprint;
   std::map<std::string, int64_t> bind;  // extents of symbolic dimensions, by name
-  std::vector<std::string> weights;     // names of the inputs that are weights, including folded ones
+  std::vector<std::string> weights;     // names of the graph's inputs that are weights, including folded ones
   std::vector<FoldedWeight> folded;     // how folded weights are computed from other weights
   std::vector<ProgramBuffer> buffers;
   std::vector<ProgramOutput> outputs;
-  std::vector<ProgramKernel> kernels;  // each distinct kernel once, used by any number of steps
+  std::vector<ProgramKernel> kernels;  // the kernels, each distinct one once; any number of steps may use it
   std::vector<ProgramStep> steps;
   int64_t arena_bytes = 0;
 };
@@ -74,10 +74,10 @@ absl::Status lay_out(Program& program);
 // Sizes of a program's memory in bytes.
 struct MemoryUse {
   int64_t inputs = 0, outputs = 0;
-  int64_t arena = 0;          // bytes of the arena that holds all intermediates
-  int64_t intermediates = 0;  // bytes that the intermediates would take without reuse
-  int64_t live = 0;           // the largest total size of values that are live at the same time; no arena can be
-                              // smaller
+  int64_t arena = 0;          // bytes of the arena, which holds all intermediate values
+  int64_t intermediates = 0;  // bytes that the intermediate values would take if none reused another's memory
+  // The largest total bytes of intermediate values that are live at the same time; no arena can be smaller.
+  int64_t live = 0;
 };
 MemoryUse memory_of(const Program& program);
 

@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// Movable; used by one thread at a time.
+// A Replica can be moved. Only one thread may use it at a time.
 class Replica {
  public:
   const Program& program() const { return executor_.program(); }

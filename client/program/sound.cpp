@@ -43,8 +43,8 @@ absl::Status inputs_fit(const Program& program, const Graph& whole) {
 // Checks that each output is in the buffer that the graph implies: the one of its own name, or that of an input or
 // another output with the same value.
 absl::Status outputs_are_placed(const Program& program, const Graph& graph) {
-  std::map<int, NodeId> value_in;  // by buffer
-  std::set<int> named;             // buffers that are inputs, or have the name of one of their outputs
+  std::map<int, NodeId> value_in;  // for each buffer that holds an output, the node whose value it holds
+  std::set<int> named;             // buffers of outputs that are inputs, or have the name of one of their outputs
   for (size_t o = 0; o < graph.outputs.size(); ++o) {
     const ProgramOutput& output = program.outputs[o];
     const ProgramBuffer& buffer = program.buffers[output.buffer];

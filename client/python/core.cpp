@@ -24,7 +24,8 @@ using Taken = nb::ndarray<nb::c_contig, nb::device::cpu>;
 struct Element {
   warploom_dtype dtype;
   nb::dlpack::dtype as;
-  nb::dlpack::dtype in_numpy;  // NumPy's type; an unsigned integer for bf16 and 8-bit floats, which NumPy lacks
+  // The element type in NumPy; for bf16 and 8-bit floats, which NumPy lacks, an unsigned integer of the same size.
+  nb::dlpack::dtype in_numpy;
 };
 
 constexpr nb::dlpack::dtype type(nb::dlpack::dtype_code code, uint8_t bits) {
@@ -264,10 +265,11 @@ uint64_t word_at(const unsigned char* at) {
 
 // Returns a 64-bit hash of some bytes, in the manner of wyhash.
 uint64_t mark_of(const unsigned char* at, size_t bytes) {
-  constexpr uint64_t kOdd = 0xa0761d6478bd642f;  // this and the following numbers are constants of wyhash
+  // This and the following numbers are constants of the hash function wyhash.
+  constexpr uint64_t kOdd = 0xa0761d6478bd642f;
   uint64_t lanes[4] = {0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3, 0x1d8e4e27c47d124f};
   const uint64_t length = bytes;
-  for (; bytes >= 64; at += 64, bytes -= 64)  // the four lanes are independent, so the CPU computes them in parallel
+  for (; bytes >= 64; at += 64, bytes -= 64)  // the hash has four independent lanes, which the CPU computes in parallel
     for (size_t i = 0; i < 4; ++i) lanes[i] = fold(word_at(at + 16 * i) ^ kOdd, word_at(at + 16 * i + 8) ^ lanes[i]);
   unsigned char rest[64] = {};
   if (bytes > 0) std::memcpy(rest, at, bytes);
@@ -279,7 +281,7 @@ uint64_t mark_of(const unsigned char* at, size_t bytes) {
 // noticed. A change goes unnoticed with a probability of 2^-64. It is no cryptographic hash: contents with equal marks
 // can be constructed. Uses at most `threads` threads.
 uint64_t mark_of(const std::vector<uintptr_t>& addresses, const std::vector<size_t>& sizes, size_t threads) {
-  constexpr size_t kPiece = size_t{1} << 20;  // bytes that one thread reads at a time
+  constexpr size_t kPiece = size_t{1} << 20;  // number of bytes that one thread hashes at a time
   struct Piece {
     const unsigned char* at;
     size_t bytes;

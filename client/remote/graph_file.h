@@ -17,8 +17,8 @@ struct GraphFile {
   std::string text;                     // canonical text of the graph
   std::vector<std::string> weights;     // names of the inputs that are weights, including folded ones
   std::vector<FoldedWeight> folded;     // how folded weights are computed from other weights
-  std::string label;                    // the file's name without its folder
-  std::map<std::string, int64_t> bind;  // extents given to the symbolic dimensions, by name
+  std::string label;                    // name of the graph's file, without its folder
+  std::map<std::string, int64_t> bind;  // for each symbolic dimension, the extent that it was given
 };
 
 // Reads an .onnx file or canonical text (a .graph file, or one that begins like canonical text). `bind`: extents of

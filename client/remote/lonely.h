@@ -13,10 +13,10 @@
 namespace wl {
 
 struct LonelyOptions {
-  std::string server;                           // the coordinator's address, as the user gave it
-  double bound_s = 0;                           // limit of seconds without a worker; 0: none
-  std::function<void(const std::string&)> say;  // shows a message to the user; called on a thread of Lonely
-  std::function<void()> give_up;                // called once, on the same thread, when the limit is reached
+  std::string server;  // the coordinator's address, as the user gave it
+  double bound_s = 0;  // largest number of seconds that a job may be without a worker; 0: no limit
+  std::function<void(const std::string&)> say;  // shows a message to the user; is called on the object's own thread
+  std::function<void()> give_up;                // is called once, on the object's own thread, when the limit is reached
 };
 
 class Lonely {
@@ -27,20 +27,22 @@ class Lonely {
   Lonely(const Lonely&) = delete;
   Lonely& operator=(const Lonely&) = delete;
 
-  void seen(const Job& job);  // must be called with each state of the job; any thread may do so
+  void seen(const Job& job);  // must be called with each state of the job, on any thread
   bool gave_up() const;
-  std::string message() const;  // says for which target no worker is there, and which workers are; asks the coordinator
+  // Asks the coordinator. Says for which target there is no worker, and which workers there are.
+  std::string message() const;
 
  private:
   void watch();
 
   Service* const service_;
   const LonelyOptions options_;
-  mutable std::mutex mutex_;  // guards the rest
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::string target_;
-  bool alone_ = false, over_ = false, gave_up_ = false;  // no worker serves the job; the thread must end; limit reached
-  std::chrono::steady_clock::time_point since_;          // when alone_ changed
+  // Whether no worker serves the job; whether the thread must end; whether the limit was reached.
+  bool alone_ = false, over_ = false, gave_up_ = false;
+  std::chrono::steady_clock::time_point since_;  // time at which alone_ last changed
   std::thread thread_;
 };
 

@@ -94,7 +94,8 @@ bool may_be_key(const std::string& text) {
 
 absl::StatusOr<std::string> Service::whole_key(const std::string& digits) {
   if (!may_be_key(digits) || digits.size() == kDigestDigits) return digits;
-  constexpr int kMostLooked = 1000;  // largest number of records to look at, since a key has one for every environment
+  // Largest number of records to look at. A key may have one record for every environment.
+  constexpr int kMostLooked = 1000;
   WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> found, list_records(kMostLooked, digits));
   if (found.empty()) return absl::NotFoundError(cat("no stored kernel has a key that begins with ", digits));
   for (const RecordSummary& record : found)

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-constexpr auto kPatience = std::chrono::minutes(10);  // limit of a call, which looks at all records of a store
+constexpr auto kPatience = std::chrono::minutes(10);  // time limit of a call that looks at all records of a store
 constexpr int kPage = 1000;
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostFile = 64 << 20, kShort = 16;
-constexpr size_t kSpareLines = 4096;  // the file is rewritten once it has 2 * scopes + kSpareLines lines
+constexpr size_t kSpareLines = 4096;  // the file is rewritten once it has 2 * (number of scopes) + kSpareLines lines
 
 int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())

@@ -17,7 +17,7 @@
 
 namespace wl {
 
-// Thread-safe.
+// Several threads may use the object at a time.
 class SeenGenerations {
  public:
   // Reads `file` now, and later appends a line for each new number, for processes that start then. If `file` is empty
@@ -27,7 +27,7 @@ class SeenGenerations {
   // Uses the file "generations" in the user's cache folder, or no file if there is no such folder.
   static std::shared_ptr<SeenGenerations> of_user(std::string_view as);
 
-  bool has_heard() const;  // whether hear() was called
+  bool has_heard() const;  // returns whether hear() was called
   // Takes over the heads of signers: the least generations that the signers allow. The heads must be sound
   // (proto/trust/signing.h).
   void hear(const std::vector<StoreHead>& heads);
@@ -43,12 +43,12 @@ class SeenGenerations {
   void write(const std::string& lines);  // appends lines to the file; the caller holds mutex_
 
   const std::string file_, as_;
-  mutable std::mutex mutex_;  // guards the rest
+  mutable std::mutex mutex_;  // guards the members below
   bool heard_ = false;
   // Least allowed generations by scope: "SIGNER", "SIGNER KEY", or "SIGNER KEY HASH", where HASH is that of `as_` and
   // the environment.
   std::map<std::string, int64_t, std::less<>> floors_;
-  std::map<std::string, int64_t> said_;  // when each signer's newest head was signed, in Unix milliseconds
+  std::map<std::string, int64_t> said_;  // for each signer, when its newest head was signed, in ms since 1970
 };
 
 }  // namespace wl

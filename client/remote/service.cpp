@@ -98,7 +98,7 @@ absl::StatusOr<Service> Service::at(const std::string& address, const DialOption
 }
 
 void Service::await_connection(std::chrono::milliseconds patience) const {
-  constexpr auto kSlice = std::chrono::milliseconds(100);  // interval between looks at peer_.stop
+  constexpr auto kSlice = std::chrono::milliseconds(100);  // interval between checks for a stop request of the caller
   const auto end = Clock::now() + patience;
   while (Clock::now() < end && !peer_.stop.stop_requested() &&
          !channel_->WaitForConnected(std::min(end, Clock::now() + kSlice))) {
@@ -126,7 +126,7 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
   Backoff backoff(kFirstRetry, kLastRetry);
   uint64_t version = 0;
   bool lost = false;
-  Clock::time_point give_up;  // when to give up; valid while `lost` is true
+  Clock::time_point give_up;  // time at which to stop trying to reach the coordinator; valid while `lost` is true
   for (;;) {
     grpc::ClientContext context;
     if (limits.until) context.set_deadline(*limits.until);

@@ -26,25 +26,26 @@ class SeenGenerations;
 
 struct InspectedGroup {
   std::string key, graph, plan;
-  std::string space;   // the group's space; for the stages "space" and "plan" of inspection
-  std::string kernel;  // for stage "kernel"
+  std::string space;   // description of the group's space; only for the stages "space" and "plan" of `inspect`
+  std::string kernel;  // text of the group's kernel; only for the stage "kernel" of `inspect`
   int64_t count = 0;
-  bool tuned = false;  // whether the plan is that of a result or of the store, not the default schedule
-  Source source;       // for stage "source"
+  // Whether the plan comes from a job's result or from the store; otherwise it is the default schedule's.
+  bool tuned = false;
+  Source source;  // source of the group's kernel; only for the stage "source" of `inspect`
 };
 struct Inspection {
-  std::string graph;  // canonical text of the simplified graph
+  std::string graph;  // canonical text of the graph after simplification
   std::vector<InspectedGroup> groups;
-  std::string why, picture;  // explanation and picture of the cover; empty unless requested
+  std::string why, picture;  // explanation and picture (SVG) of the chosen groups; empty unless requested
 };
 
 // A lease that a worker holds.
 struct LeaseSummary {
   std::string target;
-  std::string step;    // "compile", "check" or "measure"; empty: not known yet
-  int64_t phase = 0;   // number of the phase (search, promotion or confirmation), as in Batch
+  std::string step;    // what the worker does with the batch: "compile", "check" or "measure"; empty: not known yet
+  int64_t phase = 0;   // number of the search's phase (search, promotion or confirmation), as in Batch
   int candidates = 0;  // number of candidates in the leased batch
-  double seconds = 0;  // time since the lease was given out
+  double seconds = 0;  // seconds since the lease was given out
 };
 
 struct WorkerSummary {
@@ -54,7 +55,7 @@ struct WorkerSummary {
   bool alive = false;
   int64_t last_seen_unix_ms = 0;
   int leases = 0;
-  std::string team;  // the only team that the worker measures for; empty: for all
+  std::string team;  // the only team for which the worker measures; empty: it measures for all
   std::vector<LeaseSummary> doing = {};
 };
 
@@ -65,8 +66,8 @@ struct RecordSummary {
   int64_t created_unix_ms = 0;
   bool pinned = false;
   std::string measured_by, confirmed_by;
-  std::string team;  // team that the record belongs to; empty: all share it
-  std::string name;  // description of the record's group (describe_group())
+  std::string team;  // team to which the record belongs; empty: all teams share it
+  std::string name;  // description of the group that the record's kernel computes (describe_group())
 };
 
 // Whether a text may be the beginning of a key: six or more hexadecimal digits (a whole key has 64).
@@ -79,9 +80,10 @@ struct ServerSummary {
   int64_t schema_version = 0;
   std::string store, sqlite_version;
   bool draining = false;
-  std::string signing_key;                     // the coordinator's public key for signing; empty: it signs no records
-  int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
-  std::string upstream, upstream_problem;      // address of the upstream, and why it cannot be asked now; empty: none
+  std::string signing_key;  // public key of the key with which the coordinator signs records; empty: it signs none
+  int64_t heap_bytes = 0, resident_bytes = 0;  // bytes on the coordinator's heap, and in its resident set; 0: not known
+  // Address of the upstream coordinator, and why that cannot be asked now; empty: there is none.
+  std::string upstream, upstream_problem;
   // Groups of jobs since the coordinator started: those that the store had, those that it lacked, and the seconds of
   // workers that the searches for the former had taken.
   int64_t groups_found = 0, groups_missed = 0;
@@ -89,21 +91,21 @@ struct ServerSummary {
 };
 
 struct WatchLimits {
-  double patience_s = 60;  // seconds to wait for a coordinator that cannot be reached, each time that this happens
+  double patience_s = 60;  // how many seconds to wait, each time that the coordinator cannot be reached
   // The time at which to stop waiting even if the job is not done; absent: never.
   std::optional<std::chrono::system_clock::time_point> until = {};
-  std::stop_token stop = {};  // a stop request ends the waiting at once, not the job
+  std::stop_token stop = {};  // a stop request ends the waiting at once, but not the job
 };
 
 // The coordinator that a Service calls, and the limits of its calls.
 struct Peer {
   std::string where;  // name of the coordinator in error messages
   DialOptions dialled = {};
-  std::vector<Signer> signers = {};  // a record must be signed by one of these; empty: no signature is needed
+  std::vector<Signer> signers = {};  // a record must be signed by one of these signers; empty: no signature is needed
   // The generations of records that were seen before; null: generations are not checked.
   std::shared_ptr<SeenGenerations> seen = {};
-  std::chrono::seconds patience = std::chrono::seconds(120);  // time limit of a call that has none of its own
-  std::stop_token stop = {};                                  // a stop request ends calls at once, with Cancelled
+  std::chrono::seconds patience = std::chrono::seconds(120);  // time limit of a call that has no limit of its own
+  std::stop_token stop = {};  // a stop request ends calls at once, with the status Cancelled
   // The time at which all calls end; absent: never. A limit of each call would not bound a sequence of calls.
   std::optional<std::chrono::system_clock::time_point> until = {};
 

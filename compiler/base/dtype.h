@@ -13,13 +13,13 @@ inline constexpr int kDTypeCount = 15;
 
 struct DTypeInfo {
   DType dtype;
-  std::string_view name;  // name of the dtype in graph text
+  std::string_view name;  // the dtype's name in the text of graphs
   int bytes;
   bool is_float;
   // The following fields describe floats; they are 0 for integers and b1.
-  double unit_roundoff;  // half the distance from 1 to the next number
-  double smallest;       // the smallest positive denormal number
-  double largest;        // the largest finite number
+  double unit_roundoff;  // half the distance from 1 to the next number of the dtype
+  double smallest;       // the smallest positive denormal number of the dtype
+  double largest;        // the largest finite number of the dtype
 };
 
 const DTypeInfo& info(DType dtype);

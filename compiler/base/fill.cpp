@@ -38,7 +38,7 @@ double scale_of(const Fill& fill) {
   return std::ldexp(std::nearbyint(std::ldexp(fraction, 32)), exponent - 32);
 }
 
-constexpr int kBlock = 64;  // a constant, since g++ -O2 vectorises only loops with a constant trip count
+constexpr int kBlock = 64;  // the elements of a block; g++ -O2 vectorises only loops with a constant trip count
 
 [[gnu::always_inline]] inline void normal_block(uint64_t key, uint64_t begin, double mean, double scale, float* out) {
   for (int i = 0; i < kBlock; ++i)
@@ -71,8 +71,8 @@ void normal_blocks(uint64_t key, uint64_t begin, uint64_t blocks, double mean, d
 struct SmallFloat {
   uint32_t sign;  // the sign bit; the bits below it are the magnitude
   int mantissa;
-  int emin;           // exponent of the smallest normal number
-  uint32_t overflow;  // bit pattern of a magnitude that overflows
+  int emin;           // exponent of the smallest normal number of the format
+  uint32_t overflow;  // bit pattern that stands for every magnitude that overflows
   uint32_t nan;
   uint32_t first_nan;  // smallest bit pattern that is NaN; every larger one is NaN too
   bool has_infinity;   // whether the bit pattern before first_nan is infinity
@@ -107,7 +107,8 @@ void encode_block(const double* values, const SmallFloat& to, uint16_t* out) {
   for (int i = 0; i < kBlock; ++i) {
     const auto bits = std::bit_cast<uint64_t>(values[i]);
     const uint64_t magnitude = bits & ~(uint64_t{1} << 63);
-    const uint64_t half = (uint64_t{1} << (shift - 1)) - 1 + (magnitude >> shift & 1);  // rounds ties to even
+    // Adding `half` before the low bits are shifted out rounds to the nearest number, and ties to even.
+    const uint64_t half = (uint64_t{1} << (shift - 1)) - 1 + (magnitude >> shift & 1);
     const uint64_t code = ((magnitude + half) >> shift) - rebias;
     others |= static_cast<uint64_t>(code - least >= normals);
     out[i] = static_cast<uint16_t>(code | bits >> 63 << 15);

@@ -20,7 +20,7 @@ struct Fill {
   double stddev = 1;
   int64_t low = 0;
   int64_t high = 2;
-  std::vector<double> literal = {};  // if not empty, the values themselves in row-major order
+  std::vector<double> literal = {};  // the values of the input in row-major order; empty: they are drawn at random
   bool operator==(const Fill&) const = default;
 };
 

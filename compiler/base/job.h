@@ -26,7 +26,7 @@ struct TuneOptions {
   double budget_s = 0;  // time budget of the whole job in seconds; 0: no limit
   uint64_t seed = 0;
   std::string strategy = "portfolio";
-  std::string effort = "default";  // quick, default, thorough
+  std::string effort = "default";  // how much is searched for each group: quick, default or thorough
   std::string cover = "stitched";  // how ops are grouped into kernels: a name of compiler/cover/table/covers.def
   bool cold = false;
   bool require_cached = false;
@@ -78,8 +78,8 @@ inline bool is_answered_for(std::string_view worker) {
 
 // The winner of a search: source, compiled object, measurements, checks and provenance of one kernel, under one digest.
 struct KernelRecord {
-  std::string digest;       // digest of the record, by record_digest()
-  std::string key;          // problem key of the group
+  std::string digest;       // the record's digest, which record_digest() computes
+  std::string key;          // the key of the group that the kernel computes, as in Problem
   std::string environment;  // the compilers that made the kernel, with their versions
   Device device;
   std::string graph;  // canonical text of the group's graph
@@ -142,7 +142,7 @@ struct GroupResult {
   double max_error = 0, bound = 0;
   std::string plan;
   std::string record_digest;
-  std::string measured_by = {}, confirmed_by = {};  // as in KernelRecord
+  std::string measured_by = {}, confirmed_by = {};  // the workers that measured the kernel, as in KernelRecord
   bool built = false;                               // whether a coordinator's own compilers made the same object
   bool operator==(const GroupResult&) const = default;
 };
@@ -162,7 +162,7 @@ struct ResultBuffer {
 
 struct Step {
   int group = 0;               // index of the step's group in JobResult::groups
-  std::vector<int> arguments;  // indices in JobResult::buffers, in the order of the record's problem.buffers
+  std::vector<int> arguments;  // the step's buffers: indices in JobResult::buffers, in the order of problem.buffers
   bool operator==(const Step&) const = default;
 };
 
@@ -177,8 +177,8 @@ struct Binding {
 struct TimedCover {
   std::string name;  // name of the cover: "planned", "greedy", and so on
   int64_t kernels = 0, bytes = 0;
-  double kernels_ns = 0;            // sum of the times of the cover's kernels, each timed alone
-  std::vector<int64_t> samples_ns;  // times of the whole cover; empty: it could not be timed, and `why` has the reason
+  double kernels_ns = 0;            // sum in ns of the times of the cover's kernels, each timed alone
+  std::vector<int64_t> samples_ns;  // times of the whole cover in ns; empty: it could not be timed, and `why` says why
   bool chosen = false;
   std::string why;  // for people: why the cover was chosen, or why it could not be timed
   bool operator==(const TimedCover&) const = default;
@@ -221,7 +221,7 @@ struct GroupProgress {
   std::string name;  // name of the group for people, with its first op and shape
   int64_t trials_done = 0, trials_total = 0;
   int64_t count = 0;
-  double best_ns = 0, default_ns = 0;  // best time so far, and time of the default kernels; 0: not measured yet
+  double best_ns = 0, default_ns = 0;  // best time so far, and that of the default kernels, in ns; 0: not measured
   OutcomeCounts outcomes{};
   bool done = false;
   bool cached = false;
@@ -251,7 +251,7 @@ struct Job {
   int64_t created_unix_ms = 0, finished_unix_ms = 0;
   std::optional<Device> device;
   bool cancelling = false;
-  std::string trace;  // trace id (proto/trace.h); empty: the job is older than trace ids
+  std::string trace;  // trace id of the job (proto/trace.h); empty: the job is older than trace ids
 };
 
 }  // namespace wl

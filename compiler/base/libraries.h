@@ -10,7 +10,7 @@
 namespace wl {
 
 struct Library {
-  std::string_view name;     // name, as in --libraries, plans ("class=onednn") and Device::libraries ("onednn=2.6.3")
+  std::string_view name;     // the library's name in --libraries, in plans (class=onednn) and in Device::libraries
   std::string_view family;   // family of the targets whose kernels may call the library: "cpu", "cuda" or "hip"
   const char* files[3];      // names of the shared object, of which the first that exists is opened; null ends the list
   std::string_view package;  // the package that contains the library, as a message "install ..." names it

@@ -22,19 +22,19 @@ struct MatmulMatrix {
   int argument = 0;    // number of the kernel's argument that contains the matrix
   int64_t offset = 0;  // number of elements of the argument that precede the matrix
   int64_t rows = 1, columns = 1;
-  int64_t leading = 1;  // elements from one column to the next, at least `rows`
-  int64_t step = 0;     // elements from one member of the batch to the next
+  int64_t leading = 1;  // distance of neighbouring columns of the matrix in elements, at least `rows`
+  int64_t step = 0;     // distance of neighbouring matrices of the batch in elements
   bool operator==(const MatmulMatrix&) const = default;
 };
 
 enum class MatmulFunction : uint8_t { kNone, kRelu, kGeluTanh };
 
 struct MatmulCall {
-  DType factors = DType::f32, result = DType::f32;  // dtype of a and b; dtype of c, bias and d. Sums are kept in f32.
-  bool tf32 = false;                                // whether factors of f32 may be rounded to tf32
+  DType factors = DType::f32, result = DType::f32;  // the dtype of a and b, and that of c, bias and d; sums are f32
+  bool tf32 = false;                                // whether a and b, if they are f32, may be rounded to tf32
   MatmulMatrix a, b, d;
   bool a_transposed = false, b_transposed = false;
-  std::optional<MatmulMatrix> c;     // a matrix of the same shape as d that is added
+  std::optional<MatmulMatrix> c;     // a matrix of the shape of d that is added to the product
   std::optional<MatmulMatrix> bias;  // a single column that is added to each column of d
   MatmulFunction function = MatmulFunction::kNone;
   double alpha = 1;

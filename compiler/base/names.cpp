@@ -41,7 +41,8 @@ size_t utf8_length(std::string_view text, size_t at) {
 bool allowed(std::string_view text, size_t at, size_t length, TextKind kind) {
   const auto first = static_cast<unsigned char>(text[at]);
   if (kind == TextKind::kText) return first != 0;
-  const bool c1 = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0;  // U+0080 to U+009F
+  // The control characters U+0080 to U+009F have two bytes: 0xC2 and a byte below 0xA0.
+  const bool c1 = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0;
   return first >= 0x20 && first != 0x7F && !c1;
 }
 

@@ -11,12 +11,12 @@ namespace wl {
 // device's identity, since they differ a little from one process to the next.
 struct MeasuredRates {
   struct Memory {
-    std::string name;   // name of the level: "memory", "L3", and so on
-    int64_t bytes = 0;  // size of the buffer that was read repeatedly to measure the bandwidth
+    std::string name;   // name of the level of memory: "memory", "L3", and so on
+    int64_t bytes = 0;  // bytes of the buffer that was read repeatedly to measure the bandwidth
     double gbps = 0;
     bool operator==(const Memory&) const = default;
   };
-  double gflops = 0;                  // rate of multiply-adds; 0: nothing was measured
+  double gflops = 0;                  // rate of multiply-adds, each of which counts as two operations; 0: not measured
   std::vector<Memory> memories = {};  // levels of memory, the farthest from the processor first
   bool operator==(const MeasuredRates&) const = default;
 };

@@ -85,19 +85,20 @@ struct CodeLimits {
 // What a compiler made of a GPU kernel, known before the kernel runs. compiler/base/code.h has the text form. If
 // `registers` is 0, all fields are unknown.
 struct CodeFacts {
-  int registers = 0;                              // registers per lane
+  int registers = 0;                              // registers of each lane
   int64_t spill_bytes = 0, stack_bytes = 0;       // bytes per lane, in device memory, for spills and for the stack
-  int64_t static_shared = 0, dynamic_shared = 0;  // bytes of shared memory per block
-  int widest_load = 0, narrowest_load = 0;        // bytes that a lane loads from device memory at once; 0: no loads
-  int widest_store = 0, narrowest_store = 0;      // bytes that a lane stores at once; 0: no stores, or not known
-  bool compare_and_swap = false;                  // whether an atomic was compiled to a compare-and-swap loop
-  double occupancy = 0;                           // share of a multiprocessor's threads that can be resident
+  int64_t static_shared = 0, dynamic_shared = 0;  // bytes of shared memory of a block: declared, and added at launch
+  // Bytes of a lane's widest and narrowest access to device memory; 0: there is none or, for stores, it is not known.
+  int widest_load = 0, narrowest_load = 0;
+  int widest_store = 0, narrowest_store = 0;
+  bool compare_and_swap = false;  // whether an atomic was compiled to a compare-and-swap loop
+  double occupancy = 0;           // share of a multiprocessor's threads that can be resident, 0 to 1
   bool operator==(const CodeFacts&) const = default;
 };
 
 // What a runner needs to run any candidate of a group, and what a worker needs to judge the outcome.
 struct Problem {
-  std::string key;                  // problem key of the group (SHA-256, hex)
+  std::string key;                  // the group's key, a SHA-256 in hexadecimal digits
   std::vector<BufferSpec> buffers;  // the arguments of every candidate, in call order
   bool operator==(const Problem&) const = default;
 };
@@ -124,13 +125,13 @@ struct Recipe {
   bool cold = false;
   int min_repeats = 5;
   int max_repeats = 200;
-  int64_t budget_ns = 150'000'000;       // time limit for measuring one candidate
-  int64_t deadline_ns = 20'000'000'000;  // time limit for one candidate as a whole, after which the runner is killed
-  double hopeless_factor = 2.0;          // timing ends early when two samples both exceed this factor times best_ns
-  int64_t best_ns = 0;                   // best undisturbed_ns() of the group when the batch was leased; 0: none yet
+  int64_t budget_ns = 150'000'000;       // time in ns that measuring one candidate may take
+  int64_t deadline_ns = 20'000'000'000;  // time in ns for one candidate as a whole; after that the runner is killed
+  double hopeless_factor = 2.0;          // timing ends early if the first two samples exceed best_ns by this factor
+  int64_t best_ns = 0;                   // the group's best undisturbed_ns() when the batch was leased; 0: none yet
   bool interleave = false;               // whether the candidates take turns in rounds, as in a promotion
-  int threads = 0;                       // number of threads; 0: as many as the Source says
-  double lost_factor = 0;  // if > 0: a candidate slower than this times the best one drops out after some rounds
+  int threads = 0;                       // threads that run a CPU kernel; 0: as many as its Source says
+  double lost_factor = 0;  // if > 0: after some rounds, candidates slower than the best one by this factor are dropped
   bool operator==(const Recipe&) const = default;
 };
 
@@ -149,13 +150,13 @@ struct Candidate {
 // A candidate as the store keeps it: without its source, which can be generated from its plan.
 struct PlannedTrial {
   int64_t trial = 0;
-  std::string plan;  // one line
+  std::string plan;  // the text of the plan, which is one line
   bool operator==(const PlannedTrial&) const = default;
 };
 
 // One launch of a KernelChain.
 struct ChainStep {
-  int kernel = 0;  // index in Batch::candidates
+  int kernel = 0;  // the kernel that is launched: its index in Batch::candidates
   // The arguments in call order. Number i is entry i of Problem::buffers, which is followed by
   // KernelChain::intermediates.
   std::vector<int> arguments;
@@ -175,16 +176,16 @@ struct Trial {
   int64_t trial = 0;
   std::string plan;
   Outcome outcome = Outcome::kRejected;
-  std::vector<int64_t> samples_ns;  // time of each launch; of a fast kernel: the mean over several launches
+  std::vector<int64_t> samples_ns;  // time in ns of each launch; of a fast kernel: the mean over several launches
   bool hopeless = false;            // whether measuring ended early because the candidate, though correct, was too slow
   double max_error = 0;             // error of the sampled element with the largest error/bound
   double bound = 0;                 // bound of the sampled element with the largest error/bound
   std::string message;              // why the candidate failed, as the compiler, the check or the crash reported it
   double compile_s = 0, check_s = 0, measure_s = 0;
   std::string object_sha256;             // digest of the compiled object; empty: the object was not kept
-  CodeFacts code;                        // facts about a GPU kernel's code, known for every outcome
-  int clock_mhz = 0;                     // clock of the GPU's multiprocessors during timing; 0: not known
-  std::vector<int64_t> clocks_mhz = {};  // clock of the multiprocessors after each sample; empty: not known
+  CodeFacts code;                        // facts about the compiled code of a GPU kernel, whatever the outcome
+  int clock_mhz = 0;                     // clock of the GPU's multiprocessors in MHz during timing; 0: not known
+  std::vector<int64_t> clocks_mhz = {};  // clock of the multiprocessors in MHz after each sample; empty: not known
   bool operator==(const Trial&) const = default;
 };
 
@@ -192,10 +193,10 @@ struct Trial {
 struct Batch {
   std::string id;     // id that batch_id() (batch_id.h) makes; the same after a restart of the coordinator
   std::string trace;  // trace id (proto/trace.h) of the job that the batch belongs to; empty: unknown
-  int64_t phase = 0;  // in which part of a search the batch is measured, as in PhaseTrial (job.h)
+  int64_t phase = 0;  // the part of a search in which the batch is measured, as in PhaseTrial (job.h)
   bool promotion() const { return phase > 0; }
   Problem problem;
-  std::vector<Check> checks;  // checks[0] is done before timing; in a promotion all of them are done
+  std::vector<Check> checks;  // checks[0] is done before a candidate is timed; in a promotion all are done
   Recipe recipe;
   std::vector<Candidate> candidates;
   // If there are any chains, the worker times each chain as a whole, in turns with the others, and reports one trial
@@ -225,7 +226,7 @@ struct Device {
   // and of the keys of a job for a device that has it.
   std::string libraries = {};
   std::string fingerprint() const;                         // returns "target|name|tTHREADS|L1/L2/L3"
-  std::string detail(std::string_view detail_name) const;  // value of an entry of `details`; "" if there is none
+  std::string detail(std::string_view detail_name) const;  // returns an entry of `details`; "" if there is none
   bool operator==(const Device&) const = default;
 };
 

@@ -8,8 +8,8 @@
 
 namespace wl {
 
-std::string sha256_bytes(std::string_view bytes);  // 32 bytes
-std::string sha256_hex(std::string_view bytes);    // returns 64 hexadecimal digits in lower case
+std::string sha256_bytes(std::string_view bytes);  // returns the hash as 32 bytes
+std::string sha256_hex(std::string_view bytes);    // returns the hash as 64 hexadecimal digits in lower case
 
 // Encodes a sequence of typed fields. A field is a tag byte followed by its value in eight bytes (little endian); a
 // text field has its length in these eight bytes, and its characters after them. Two sequences of fields are equal if

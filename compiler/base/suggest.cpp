@@ -48,7 +48,7 @@ bool have_near_words(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
-  constexpr size_t kLongest = 64;  // in letters; longer names are not compared, since nobody types them by hand
+  constexpr size_t kLongest = 64;  // letters of the longest name that is compared; nobody types longer ones by hand
   if (word.empty() || word.size() > kLongest) return "";
   int least = farthest(word) + 1;
   const std::string* nearest = nullptr;

@@ -38,7 +38,7 @@ class Work {
   const absl::Status& status() const { return status_; }
 
  private:
-  static constexpr uint64_t kLookEvery = 1000;  // steps between two calls of `gone`
+  static constexpr uint64_t kLookEvery = 1000;  // steps of work between two calls of `gone`
   void look();
 
   const std::function<absl::Status()> gone_;

@@ -53,12 +53,12 @@ class Parts {
   // A factor by which sums may be multiplied or divided after they are complete.
   struct Factor {
     Op op;
-    NodeId by;  // a value that is constant along the carried axis (is_level)
+    NodeId by;  // the factor's value, which is constant along the carried axis
   };
 
   // Returns which dimension of a node of the slab is the carried axis; -1: none.
   int dim(NodeId id) const {
-    if (from_.nodes[id].op == Op::input) return -1;  // an input is whole; its slice has the carried axis instead
+    if (from_.nodes[id].op == Op::input) return -1;  // inputs of the slab are whole; their slices have the carried axis
     const NodeId group = slab_.origin[id] >= 0 ? slab_.origin[id] : slab_.origin[from_.nodes[id].operands[0]];
     return axis_.dim[group];
   }
@@ -146,7 +146,7 @@ class Parts {
     const bool contracts = node.op == Op::contract;
     if ((node.op != Op::reduce_sum && !contracts) || !is_float(node.dtype)) return refuse(id);
     if (!contracts && (node.ints.size() != 1 || node.dtype != DType::f32)) return refuse(id);
-    Node sum = node;  // sums of narrow floats are kept as f32, and rounded once at the end
+    Node sum = node;  // sums of floats narrower than f32 are carried as f32, and rounded once at the end
     sum.dtype = DType::f32;
     const size_t position = contracts && !later_[node.operands[0]] ? 1 : 0;
     std::vector<Factor> factors;
@@ -309,7 +309,7 @@ class Parts {
     if (first_there) {
       for (size_t i = 0; i < node.shape.size(); ++i)
         node.shape[static_cast<size_t>(moved(static_cast<int64_t>(i)))] = from_.nodes[id].shape[i];
-      if (node.op == Op::broadcast) {  // the operand's carried axis becomes its first dimension too
+      if (node.op == Op::broadcast) {  // the carried axis becomes the first dimension of the operand too
         for (int64_t& to : node.ints) to = moved(to);
         std::sort(node.ints.begin(), node.ints.end());
       }
@@ -378,14 +378,15 @@ class Parts {
   const Graph& from_;
   CarriedParts made_;
   PartBuilder before_, place_, turn_, after_;
-  std::vector<char> moves_, later_;  // of each node: whether iterations change it; whether it needs a carried reduction
-  std::vector<int> readers_;         // of each node: the number of its uses
+  // Of each node of the slab: whether iterations change it; whether it is or needs a reduction over the carried axis.
+  std::vector<char> moves_, later_;
+  std::vector<int> readers_;  // of each node of the slab: how often nodes and outputs use it
   std::vector<NodeId> carried_;
   Corrected function_;
   NodeId correction_ = -1;
-  std::map<NodeId, int> value_of_;  // of a carried reduction: its index in CarriedParts::values
+  std::map<NodeId, int> value_of_;  // of each reduction or sum over the carried axis: its index in CarriedParts::values
   std::map<NodeId, InTurn> turn_memo_;
-  std::map<NodeId, NodeId> placed_;  // of a node of place_: its value in the graph `turn`
+  std::map<NodeId, NodeId> placed_;  // of each node of the graph `place`: its value in the graph `turn`
   std::map<NodeId, NodeId> after_memo_;
 };
 

@@ -20,9 +20,9 @@ struct CarriedValue {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
-  std::optional<double> start;  // value of every element before the first iteration; nullopt: not initialised
+  std::optional<double> start;  // initial value of every element; nullopt: the work stores the value before it reads it
   int becomes = -1;             // index of the value that receives this one after each iteration; -1: none
-  bool of_turn = false;         // whether the shape depends on the length of an iteration
+  bool of_turn = false;         // whether the shape depends on the number of elements of an iteration
 };
 
 // What an input or output of a part's graph stands for. Exactly one field is not -1: `input` is an input or iota (a
@@ -38,7 +38,7 @@ struct CarriedEnd {
 struct CarriedParts {
   struct Part {
     Graph graph;
-    std::map<std::string, CarriedEnd> ends;  // key: the name of the input or output
+    std::map<std::string, CarriedEnd> ends;  // of each input and output of `graph`, by its name
   };
   Part before, place, turn, after;
   std::vector<CarriedValue> values;

@@ -120,7 +120,8 @@ class Dimensions {
     for (size_t i = 0; node.op == Op::broadcast && i < from.size(); ++i)
       same(id, static_cast<size_t>(node.ints[i]), node.operands[0], i);
     if (node.op != Op::reshape) return;
-    int64_t mine = 1, theirs = 1;  // products of the extents of the dimensions before i (mine) and before j (theirs)
+    // Products of extents: of the result's dimensions before i (`mine`), and of the operand's before j (`theirs`).
+    int64_t mine = 1, theirs = 1;
     for (size_t i = 0, j = 0; i < node.shape.size() && j < from.size();) {
       if (mine == theirs && node.shape[i] == from[j]) same(id, i, node.operands[0], j);
       if (mine * node.shape[i] <= theirs * from[j]) {
@@ -156,7 +157,7 @@ namespace {
 
 // A node whose elements equal their coordinate along the dimension of `iota`, plus the constant `plus`.
 struct Counted {
-  NodeId iota = -1;  // -1: the node is the constant `plus` alone
+  NodeId iota = -1;  // -1: the elements equal the constant `plus` alone
   int64_t plus = 0;
 };
 

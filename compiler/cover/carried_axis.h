@@ -18,7 +18,7 @@ std::optional<Corrected> corrected(const Graph& graph, NodeId id);
 
 // A reduced axis of a group that blocks can walk in turns (iterations over parts of it).
 struct CarriedAxis {
-  std::vector<int> dim;  // of each node of the group: which dimension is the axis; -1: none
+  std::vector<int> dim;  // of each node of the group: which of its dimensions is the axis; -1: none
   int64_t extent = 0;
   std::vector<NodeId> reductions;  // the reductions and contractions over the axis, ascending
 };

@@ -18,10 +18,10 @@ struct Cover {
 // a kernel of its own. Reports compare with this cover.
 absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machine, Work* work = nullptr);
 
-struct CoverMemo;  // compiler/cover/values.h
+struct CoverMemo;  // defined in compiler/cover/values.h
 struct GreedyOptions {
-  bool contractions_alone = false;  // every contraction is a kernel of its own, as if it were a library call
-  CoverMemo* memo = nullptr;        // answers about groups from earlier covers on the same machine
+  bool contractions_alone = false;  // whether every contraction is a kernel of its own, like a library call
+  CoverMemo* memo = nullptr;        // a cache of answers about groups, from earlier covers on the same machine
   Work* work = nullptr;
 };
 // Greedy fusion: merges producers with consumers, the pair that saves most bytes of memory traffic first. A merged

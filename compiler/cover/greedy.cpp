@@ -51,7 +51,7 @@ class Greedy {
 
  private:
   struct Part {
-    std::vector<NodeId> anchors;  // ascending
+    std::vector<NodeId> anchors;  // the nodes that are the part's own work, ascending
     int64_t bytes = 0;
     size_t contract_atoms = 0;  // number of atoms (loops) of the part's contraction alone; 0: no contraction
     bool alive = true;
@@ -62,7 +62,7 @@ class Greedy {
     size_t size;
     int from, to;
     int from_version, to_version;
-    bool operator<(const Merger& other) const {  // so that the merger with the largest saving is on top of the queue
+    bool operator<(const Merger& other) const {  // the largest saving comes first in the queue
       return std::tuple(saving, other.size, other.from, other.to) < std::tuple(other.saving, size, from, to);
     }
   };

@@ -8,11 +8,12 @@
 namespace wl {
 namespace {
 
-constexpr int kCheapPrologue = 2;  // lower than kCheapWork: a contraction's operands are read repeatedly
+// The most cost of ops on a contraction's operands in its kernel; below kCheapWork, since operands are read repeatedly.
+constexpr int kCheapPrologue = 2;
 constexpr int64_t kLongReduction = 1 << 16;
-constexpr int kMaskPrologue = 3 * kCheapWork;  // cost of a mask: two conditions on coordinates, and a select
-constexpr double kMasked = 0.75;               // packing for a mask pays if at most this share of products remains
-constexpr int64_t kMaskedTile = 16;  // least number of rows, and of columns, in the innermost loops under a mask
+constexpr int kMaskPrologue = 3 * kCheapWork;  // cost of the ops of a mask: two conditions on coordinates, and a select
+constexpr double kMasked = 0.75;               // packing for a mask pays if it leaves at most this share of products
+constexpr int64_t kMaskedTile = 16;  // least extents of a masked contraction's innermost loops over rows and columns
 
 // Whether an operand of the contraction is computed from narrower elements that vary along the reduced axes, as a
 // converted or dequantised weight is. Storing such an operand would move more bytes than reading the narrow elements
@@ -49,7 +50,8 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
   if (domain.cls == LoopClass::kContract) {
     std::vector<char> before(group.nodes.size(), 0);
     before[domain.contract] = 1;
-    int prologue = 0, along_depth = 0;  // cost of all work on operands; of the part that varies along the reduced axes
+    // The cost of all ops on the contraction's operands, and of those whose values vary along the reduced axes.
+    int prologue = 0, along_depth = 0;
     for (NodeId id = domain.contract; id >= 0; --id) {
       if (!before[id]) continue;
       for (NodeId operand : group.nodes[id].operands) before[operand] = 1;
@@ -60,7 +62,7 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
         along_depth += cost;
     }
     if (is_masked(group, domain, prologue)) return true;
-    if (domain.atoms.size() > contract_atoms) return false;  // the epilogue's loops would split the tiles
+    if (domain.atoms.size() > contract_atoms) return false;  // loops that only the epilogue has would split the tiles
     // The operand that has the rows is read in place. If it were computed in this kernel, it would have to be packed,
     // which costs about as much as 200 further columns.
     if (domain.operands[domain.contract][domain.swapped ? 1 : 0].source >= 0) return false;

@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-constexpr int kMaxLook = 2048;  // most edges that one call of may_merge() follows
+constexpr int kMaxLook = 2048;  // most edges that may_merge() follows in one direction
 
 }  // namespace
 

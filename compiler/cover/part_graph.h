@@ -32,7 +32,8 @@ class PartGraph {
   std::vector<int> rank_;
   std::vector<int> seen_;
   int search_ = 0;
-  std::vector<int> leading_, led_;  // what may_merge() found for merge(): parts that lead to `to`, parts behind `from`
+  // What may_merge() found for merge(): the parts between the two that lead to `to`, and those to which `from` leads.
+  std::vector<int> leading_, led_;
   bool knows_leading_ = false, knows_led_ = false;
 };
 

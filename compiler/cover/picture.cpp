@@ -12,7 +12,8 @@ namespace wl {
 namespace {
 
 constexpr int kWidth = 150, kHeight = 34, kGap = 24, kRow = 64, kMargin = 20;
-constexpr int kLane = 6, kLanes = 3;  // distance and number of the lanes for lines, to the right of a column of boxes
+// The distance in pixels and the number of the lanes in which lines run to the right of a column of boxes.
+constexpr int kLane = 6, kLanes = 3;
 
 struct Box {
   int column = 0, row = 0;
@@ -52,7 +53,7 @@ std::string picture_of(const CoverValues& values, const Cover& cover) {
       if (values.anchor_behind(op) == op) groups[op].push_back(g);
   std::map<NodeId, int> depth;
   std::map<NodeId, Box> boxes;
-  std::vector<int> filled;  // number of boxes in each row
+  std::vector<int> filled;  // number of boxes so far in each row of the picture
   for (NodeId op : values.anchors()) {
     int row = 0;
     for (NodeId source : values.sources(op)) row = std::max(row, depth[source] + 1);

@@ -12,7 +12,7 @@ namespace wl {
 // differently; and inputs that are only read through one reshape have the shape of that reshape.
 struct Shareable {
   Graph graph;
-  std::vector<NodeId> was;  // of each node of `graph`: the group's node
+  std::vector<NodeId> was;  // of each node of `graph`: the node of the group that it was made from
 };
 Shareable shareable(const Graph& group);
 

@@ -45,7 +45,7 @@ bool reshaped(const Shape& from, const Shape& to, const Cuts& wanted, Cuts& need
     for (size_t k = j; k-- > first_to;)
       if (wanted[k].axis >= 0) leading = k;
     if (leading == j) continue;
-    int64_t inside = 1;  // elements of one step along the cut dimension
+    int64_t inside = 1;  // number of elements in one step along the cut dimension
     for (size_t k = first_to; k < j; ++k) {
       if (k < leading && to[k] != 1) return false;
       if (k > leading && wanted[k].axis >= 0) return false;

@@ -18,14 +18,14 @@ struct Slab {
     int64_t length = 0;
     bool operator==(const Cut&) const = default;
   };
-  std::vector<int64_t> counts;  // number of blocks along each axis, outermost first
+  std::vector<int64_t> counts;  // number of blocks along each axis of the grid, outermost axis first
   // Number of iterations of full length over the carried axis; 0: there is no such axis. A Cut names this axis
   // counts.size().
   int64_t turns = 0;
   // The graph of block 0. Inputs are whole; a cut input is followed by a slice. A cut iota becomes an input that holds
   // the block's part of its numbers.
   Graph graph;
-  std::vector<NodeId> origin;          // of each node of `graph`: the group's node; -1: a slice of an input
+  std::vector<NodeId> origin;          // of each node of `graph`: the group's node; -1: none, it is a slice of an input
   std::vector<std::vector<Cut>> cuts;  // of each node of the group: how its dimensions are cut
   std::vector<char> needed;            // of each node of the group: whether a block needs it
   // Returns, for each axis of blocks, by how many elements of the row-major buffer of the group's `node` a block's part

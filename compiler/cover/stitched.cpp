@@ -47,7 +47,7 @@ double reread_bytes(const Graph& group, const Stitched& choice, const Machine& m
 // exist.
 double spilled_bytes(const Stitched& choice, const Machine& machine) {
   if (machine.target->is_gpu()) return 0;
-  std::vector<int64_t> held(choice.stages.size());  // bytes of the values that are kept during each stage
+  std::vector<int64_t> held(choice.stages.size());  // of each stage: bytes of the values that a block keeps during it
   for (const StitchKept& kept : choice.kept)
     for (size_t stage = kept.first; stage <= kept.last; ++stage) held[stage] += kept.bytes();
   double bytes = 0;
@@ -100,7 +100,7 @@ class Stitching {
 
   struct Offer {
     int64_t saved = 0;
-    Fingerprint structure;  // structure() of the merged group
+    Fingerprint structure;  // the structure of the merged group (CoverValues::structure())
     int from = 0, to = 0;
   };
 
@@ -164,10 +164,10 @@ class Stitching {
   const CoverValues& values_;
   const Machine& machine_;
   Work* const work_;
-  std::vector<std::vector<NodeId>> anchors_;  // anchors of each part, ascending; empty: it was merged into another part
+  std::vector<std::vector<NodeId>> anchors_;  // anchors of each part, ascending; empty: merged into another, or a copy
   PartGraph parts_;
   std::unordered_map<Fingerprint, bool, FingerprintHash> known_;
-  CoverMemo blocks_;  // answers about the covers of slabs (one block's share of a group)
+  CoverMemo blocks_;  // a cache of answers about groups, kept between calls of stitch()
   int tried_ = 0;
 };
 

@@ -20,7 +20,8 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostStages = 6;
-constexpr size_t kMostTurning = 8;  // most stages of a block that iterates over parts of an axis
+// The most stages (loop nests) of a block that iterates over parts of an axis, without those of a shorter last part.
+constexpr size_t kMostTurning = 8;
 constexpr int64_t kRows[] = {32, 64, 16, 128, 8, 256, 4};
 
 // Returns the strides of a part of the node `origin` in the buffer of the whole node, one for each axis of `part`. The
@@ -251,14 +252,14 @@ class Stitcher {
   }
 
   const Graph& group_;
-  const std::vector<NodeId>& was_;  // of each node of group_: its number in the caller's graph
+  const std::vector<NodeId>& was_;  // of each node of group_: its number in the graph that the caller passed
   Machine machine_;
   const Slab slab_;
   const StitchOptions& options_;
   Stitched result_;
   std::map<NodeId, int> kept_;   // of a node of the part's graph: its index in Stitched::kept
-  std::set<int> stored_values_;  // carried values that some stage has stored
-  size_t stored_ = 0;            // number of outputs that some stage has stored
+  std::set<int> stored_values_;  // indices of the carried values that some stage has stored
+  size_t stored_ = 0;            // number of the group's outputs that some stage has stored
 };
 
 bool alike(const Stitched& a, const Stitched& b) {
@@ -315,10 +316,10 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, const 
   if (elements(shape) == 0 || shape.empty())
     return invalid("the output has no dimension that could be divided among blocks");
   std::vector<int64_t> lengths = least_lengths(group);
-  size_t row = shape.size();  // the dimension that is cut: the one that can be cut into most parts
+  size_t row = shape.size();  // the dimension that is cut among blocks: the one that can be cut into most parts
   for (size_t i = 0; i < shape.size(); ++i)
     if (lengths[i] < shape[i] && (row == shape.size() || shape[i] / lengths[i] >= shape[row] / lengths[row])) row = i;
-  if (row == shape.size()) {  // the reason why the first dimension cannot be cut is reported
+  if (row == shape.size()) {  // no dimension can be cut: reports why the first one cannot
     lengths[0] = 1;
     const absl::Status status = slab_of(group, lengths).status();
     return status.ok() ? invalid("an output of one element cannot be divided among blocks") : status;

@@ -7,11 +7,11 @@
 
 namespace wl {
 
-struct CoverMemo;  // values.h
+struct CoverMemo;  // defined in compiler/cover/values.h
 
 struct StitchOptions {
-  CoverMemo* memo = nullptr;  // answers that are kept between calls, for groups with equal parts on one machine
-  bool turns = true;          // whether blocks may iterate over parts of a reduced axis (carried.h)
+  CoverMemo* memo = nullptr;  // a cache of answers about groups, kept between calls for one machine
+  bool turns = true;          // whether choices may have blocks that iterate over parts of a reduced axis (carried.h)
   Work* work = nullptr;
 };
 // Returns a domain of class kStitched. InvalidArgument, with the reason: the group cannot be divided among blocks. If

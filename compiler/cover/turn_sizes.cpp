@@ -7,11 +7,12 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kTurnRows[] = {64, 128, 256};  // usual numbers of rows of a block that iterates over parts of an axis
-constexpr int64_t kMostTurnRows = 1024;          // most rows of a block if no usual number fits
-constexpr int64_t kTurnLengths[] = {128, 64, 256};  // usual lengths of an iteration, in elements, best first
-constexpr int64_t kShortTurns[] = {32, 16};         // usual lengths for an axis of at most kTurnLengths[1] elements
-constexpr int64_t kLanes = 16;                      // lanes of a vector; a block's rows should fill whole vectors
+// The usual numbers of rows of a block that iterates over parts of a reduced axis.
+constexpr int64_t kTurnRows[] = {64, 128, 256};
+constexpr int64_t kMostTurnRows = 1024;             // most rows of a block if none of kTurnRows fits
+constexpr int64_t kTurnLengths[] = {128, 64, 256};  // usual lengths of an iteration along the axis, best first
+constexpr int64_t kShortTurns[] = {32, 16};         // lengths of an iteration along axes of at most kTurnLengths[1]
+constexpr int64_t kLanes = 16;                      // lanes of a vector, which a block's rows should fill
 
 }  // namespace
 

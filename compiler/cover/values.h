@@ -12,7 +12,7 @@
 
 namespace wl {
 
-inline constexpr uint64_t kAnalysisSteps = 50;  // steps that analysing a small group counts as (compiler/base/work.h)
+inline constexpr uint64_t kAnalysisSteps = 50;  // steps of Work that analysing a small group counts as
 
 // A cache of answers about groups on one machine, by the group's structure. Covers of graphs that have equal parts can
 // share a cache.
@@ -20,8 +20,8 @@ struct CoverMemo {
   template <typename Found>
   using Of = std::unordered_map<Fingerprint, Found, FingerprintHash>;
   Of<absl::StatusOr<Domain>> domains;
-  Of<absl::StatusOr<Domain>> stages;  // domains of a block's stages; the key includes the strides of their results
-  Of<bool> mergers;                   // whether cover_greedy() may make the group by a merger
+  Of<absl::StatusOr<Domain>> stages;  // domains of the stages of a block; their keys include the strides of results
+  Of<bool> mergers;                   // whether cover_greedy() may merge two groups to this one
 
   // Returns the answer for `key`; find() computes it if it is not known. The reference is valid until the next call for
   // the same `answers`.
@@ -42,8 +42,8 @@ class CoverValues {
   static absl::StatusOr<CoverValues> make(const Graph& graph, const Machine& machine, CoverMemo* memo = nullptr,
                                           Work* work = nullptr);
 
-  const std::vector<NodeId>& anchors() const { return anchors_; }                       // ascending
-  const std::vector<NodeId>& sources(NodeId anchor) const { return sources_[anchor]; }  // distinct anchors it reads
+  const std::vector<NodeId>& anchors() const { return anchors_; }                       // all anchors, ascending
+  const std::vector<NodeId>& sources(NodeId anchor) const { return sources_[anchor]; }  // the anchors that it reads
   const std::vector<NodeId>& readers(NodeId anchor) const { return readers_[anchor]; }
   bool is_output(NodeId anchor) const { return !outputs_[anchor].empty(); }
   // Returns the group of these anchors (ascending). It stores all of their values that other groups or the caller need.
@@ -71,7 +71,7 @@ class CoverValues {
   void choose_stored_form(NodeId anchor);
   bool readers_are_kernels(NodeId value) const;  // whether each anchor that reads the value is legal alone
   absl::Status place_output(NodeId node);
-  NodeId base_of(NodeId id) const;  // skips views of one operand, to the anchor, leaf or concat behind them
+  NodeId base_of(NodeId id) const;  // follows views of one operand to an anchor, a leaf or a view of several operands
   void find_edges();
   Group group_storing(const std::vector<NodeId>& anchors, std::vector<NodeId> stores) const;
   void begin_walk() const { ++walk_; }
@@ -86,11 +86,11 @@ class CoverValues {
   std::vector<NodeId> anchors_;
   std::vector<std::vector<NodeId>> sources_, readers_;
   std::vector<Group> copies_;
-  std::vector<Fingerprint> fingerprints_, as_read_;  // fingerprints of each node: as a group's op, and as its input
-  mutable std::vector<int> visited_, place_;  // of each node: the last walk that reached it, and its position there
+  std::vector<Fingerprint> fingerprints_, as_read_;  // fingerprints of each node: as an op and as an input of a group
+  mutable std::vector<int> visited_, place_;  // of each node: the last walk that reached it; its number in that walk
   mutable int walk_ = 0;
   CoverMemo* memo_;
-  mutable CoverMemo own_;  // used if make() got no memo
+  mutable CoverMemo own_;  // the cache that is used if make() got no memo
 };
 
 // Returns a cover of these groups in topological order. Where the order is free, groups are sorted by the values that

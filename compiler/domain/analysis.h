@@ -27,7 +27,7 @@ class Analysis {
   struct Pending {
     struct PendingTerm {
       FactorList factors;
-      int64_t stride = 0;           // change of the address in a step of the innermost factor
+      int64_t stride = 0;           // elements by which a step of the innermost factor changes the address
       std::vector<int64_t> guards;  // change of each guard in a step of the innermost factor
     };
     NodeId input = -1;
@@ -86,11 +86,11 @@ class Analysis {
   const Graph& graph_;
   const std::vector<std::vector<int64_t>>& pitches_;
   Factors factors_;
-  std::vector<Axes> axes_;          // the axes of computed nodes, indexed by NodeId
-  std::vector<FactorList> summed_;  // the factors that a reduction or contraction sums over, by NodeId
+  std::vector<Axes> axes_;          // the axes of the computed nodes, by NodeId
+  std::vector<FactorList> summed_;  // the factors that each reduction or contraction sums over, by NodeId
   FactorList batch_, m_, n_;
   std::vector<Read> reads_;
-  std::vector<Pending> writes_;  // the address of each of domain.stores
+  std::vector<Pending> writes_;  // the address to which each entry of domain.stores writes
   std::vector<Axes> stored_axes_;
   std::map<int, AtomId> atom_of_;
   Draft draft_;

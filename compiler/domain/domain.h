@@ -34,20 +34,20 @@ struct Guard {
 // The address offset + sum of strides[a] * a over all atoms a, in elements of a row-major buffer. An iteration of the
 // loops accesses an element only if all guards hold.
 struct Access {
-  NodeId input = -1;  // an input node of the group's graph; for stores: the output value
+  NodeId input = -1;  // the input node that is read; for stores: the node that is stored
   int64_t offset = 0;
-  std::vector<int64_t> strides;  // one stride for each atom; 0: the address does not depend on the atom
+  std::vector<int64_t> strides;  // one stride in elements for each atom; 0: the address does not depend on it
   std::vector<Guard> guards;     // always empty unless this is the access of a piece
   bool operator==(const Access&) const = default;
-  bool moves_along(AtomId atom) const;  // whether the address or a guard depends on the atom
+  bool moves_along(AtomId atom) const;  // returns whether the address or a guard depends on the atom
 };
 
 // A piece of a padded or joined (concatenated) operand. Each element is read from the first piece whose guards all
 // hold.
 struct Piece {
-  NodeId source = -1;  // an iota, whose value `access` computes; -1: an input or a constant
+  NodeId source = -1;  // the iota whose value `access` computes; -1: the piece is an input or a constant
   bool constant = false;
-  double value = 0;  // value of the constant, whose access has only guards
+  double value = 0;  // the value of a constant piece, whose `access` has only guards
   Access access;
   bool operator==(const Piece&) const = default;
 };
@@ -57,17 +57,17 @@ std::string_view name_of(LoopClass cls);
 
 bool holds(const std::vector<AtomId>& list, AtomId atom);
 
-struct Stitch;  // stitch.h
-struct Packed;  // pack.h
+struct Stitch;  // defined in stitch.h
+struct Packed;  // defined in pack.h
 
 struct Domain {
   LoopClass cls = LoopClass::kMap;
   std::vector<Atom> atoms;  // the loops; neighbouring loops that are always traversed together are one atom
   // For every node that the group computes (no view or leaf): the atoms along which its value varies.
-  std::vector<std::vector<AtomId>> varies;  // indexed by NodeId; the outermost atom comes first
+  std::vector<std::vector<AtomId>> varies;  // lists by NodeId; in a list, the outermost atom comes first
   // Where one operand of a node is read. An operand that the group computes has access.input = -1.
   struct Operand {
-    NodeId source = -1;  // computed node, constant or iota of which the operand is a view; -1: an input
+    NodeId source = -1;  // the computed node, constant or iota that the operand is a view of; -1: an input
     Access access;       // the operand's access if source == -1; for an iota: its value as a sum over the atoms
     // For operand 0 of take_along, which is always an input: the address is access + index * gather_stride. The index
     // is in [-gather_extent, gather_extent); a negative one counts from the end.
@@ -79,7 +79,7 @@ struct Domain {
   };
   std::vector<std::vector<Operand>> operands;  // operands of each node, indexed by NodeId; none for views and leaves
   struct Store {
-    int output = 0;             // index in graph.outputs
+    int output = 0;             // the output that is stored: its index in graph.outputs
     NodeId source = -1;         // the computed node that the output is a view of; -1: it is a view of an input (`copy`)
     Access copy;                // access to the input if source == -1; for an iota: its value as a sum over the atoms
     Access access;              // the address in the output buffer
@@ -87,21 +87,22 @@ struct Domain {
   };
   std::vector<Store> stores;
   std::vector<AtomId> parallel;  // the atoms that are not reduced, outermost first, in the largest output's order
-  std::vector<AtomId> reduced;   // kRows, kColumns: reduced atoms; kContract: summed atoms (k)
+  std::vector<AtomId> reduced;   // the reduced atoms; in class kContract, those that the contraction sums over (k)
   AtomId vector = -1;            // the atom along which vector lanes lie
-  AtomId second = -1;            // kMap: the atom along which transposed reads are contiguous; -1: none
+  AtomId second = -1;            // in class kMap, the atom along which transposed reads are contiguous; -1: none is
   // Only for kContract: the contraction, which must have rows (m) and columns (n). A contraction that lacks either is
   // treated as a reduction of products.
   NodeId contract = -1;
-  std::vector<AtomId> batch, m, n;  // the atoms by role; `reduced` is k, and `parallel` is batch + m + n
+  std::vector<AtomId> batch, m, n;  // the contraction's batch, row and column atoms; together they are `parallel`
   // Whether m and n were exchanged, so that operand 1 has the rows, m, and operand 0 the columns, n. classify()
   // exchanges them only if the stored values become contiguous along n by this.
   bool swapped = false;
   // Returns the number of the operand that varies along n.
   int right_operand() const { return swapped ? 0 : 1; }
-  std::shared_ptr<const Stitch>
-      stitch;  // kStitched: several loop nests one after the other; of the fields above only cls is set
-  std::shared_ptr<const Packed> packed;  // kPacked: several kernels side by side; of the other fields only cls is set
+  // In class kStitched: the loop nests that run one after the other. Of the fields above, only cls is set then.
+  std::shared_ptr<const Stitch> stitch;
+  // In class kPacked: the kernels that run side by side. Of the other fields, only cls is set then.
+  std::shared_ptr<const Packed> packed;
   std::string text() const;
 };
 

@@ -8,8 +8,9 @@
 namespace wl {
 
 struct Draft {
-  Domain domain;  // unfinished: it has atoms, varies, operands, stores; for a contraction also contract, batch, m, n
-  std::vector<std::vector<AtomId>> reduced_by;  // by NodeId: the atoms that a reduction or contraction sums over
+  // Of the domain's fields, these are set: atoms, varies, operands, stores; for a contraction contract, batch, m, n.
+  Domain domain;
+  std::vector<std::vector<AtomId>> reduced_by;  // for each node, by NodeId: the atoms that it reduces or sums over
   std::vector<NodeId> computed;                 // the nodes that the group computes, ascending
 };
 

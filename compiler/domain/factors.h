@@ -25,12 +25,13 @@ class Factors {
   // Returns the current leaves of an axis, outermost first.
   FactorList expand(const FactorList& list) const;
   int64_t extent(int leaf) const { return factors_[leaf].extent; }
-  std::string text(const FactorList& list) const;  // text such as "12*64", or "1"
+  // Returns the extents of the factors in a list: "12*64", or "1" for an empty list.
+  std::string text(const FactorList& list) const;
 
  private:
   struct Factor {
     int64_t extent = 1;
-    int same = -1;               // the factor that this one was joined to; -1: none
+    int same = -1;               // the factor that this one was joined to; -1: it was not joined
     int outer = -1, inner = -1;  // the two factors that this one was split into; -1: it was not split
   };
   void expand(int factor, FactorList& leaves) const;

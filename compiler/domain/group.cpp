@@ -14,7 +14,8 @@ namespace {
 class Extraction {
  public:
   Extraction(const Graph& graph, const Group& group) : graph_(graph) {
-    const size_t most = 2 * (group.reads.size() + group.ops.size());  // each value may occur in two shapes
+    // The result has at most so many nodes, since each value may occur in two shapes.
+    const size_t most = 2 * (group.reads.size() + group.ops.size());
     result_.nodes.reserve(most);
     now_.reserve(most);
   }
@@ -83,7 +84,7 @@ Graph extract(const Graph& graph, const Group& group) {
 }
 
 int64_t bytes_moved(const Graph& graph, const Group& group) {
-  absl::flat_hash_map<NodeId, int64_t> wanted;  // for each value: how many of its elements are read at most
+  absl::flat_hash_map<NodeId, int64_t> wanted;  // for each value: the most elements of it that are read
   const auto want = [&](NodeId value, int64_t count) {
     int64_t& known = wanted[value];
     known = std::min(known + count, elements(graph.nodes[value].shape));

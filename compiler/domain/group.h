@@ -29,8 +29,10 @@ Graph extract(const Graph& graph, const Group& group);
 // Returns the least number of bytes that a kernel of the group must move: each output once and each input once. If an
 // input is only read through slices or gathers, no more of its elements count than these read.
 int64_t bytes_moved(const Graph& group);
-int64_t bytes_moved(const Graph& graph, const Group& group);         // for a group that is given as a part of `graph`
-double contraction_flops(const Graph& group, const Node& contract);  // counts 2 per multiply-add
-double flops_of(const Graph& group);  // counts 2 per multiply-add of a contraction, 1 per elementwise or reduced value
+int64_t bytes_moved(const Graph& graph, const Group& group);  // the same for a group of `graph`
+// Returns the operations of a contraction: 2 per multiply-add.
+double contraction_flops(const Graph& group, const Node& contract);
+// Returns the operations of a group: 2 per multiply-add of a contraction, 1 per elementwise or reduced value.
+double flops_of(const Graph& group);
 
 }  // namespace wl

@@ -53,8 +53,8 @@ class GroupOrder {
   struct Entry {
     NodeId id;
     bool read = false, swapped = false;
-    int depth = 0;       // length of the longest path to the node from a read or leaf
-    uint64_t above = 0;  // hash of the node and of all that it is computed from
+    int depth = 0;       // the number of ops on the longest path from a read or leaf to the node
+    uint64_t above = 0;  // hash of the node and of everything that it is computed from
     uint64_t below = 0;  // hash of everything that uses the node
   };
   size_t index(NodeId id) const;
@@ -62,7 +62,7 @@ class GroupOrder {
 
   const Graph& graph_;
   const Group& group_;
-  std::vector<Entry> entries_;  // ascending by id
+  std::vector<Entry> entries_;  // the group's ops and reads, ascending by id
 };
 
 template <typename Done>
@@ -74,7 +74,7 @@ std::vector<NodeId> GroupOrder::walk(const std::vector<NodeId>& stores, Done don
     bool swapped = false;
     size_t next = 0;
   };
-  std::vector<Visit> stack;  // an explicit stack, since a chain of views may be as long as the graph
+  std::vector<Visit> stack;  // visited nodes; a stack instead of recursion, since chains may be as long as the graph
   const auto meet = [&](NodeId id) {
     const size_t at = index(id);
     if (met[at]) return;

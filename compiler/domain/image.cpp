@@ -18,7 +18,7 @@ void each_operand(D& domain, NodeId node, int position, std::set<NodeId>& seen, 
     each_operand(domain, operand.source, static_cast<int>(i), seen, visit);
 }
 
-using Movement = std::vector<int64_t>;  // for each atom, the change of an address or guard in a step
+using Movement = std::vector<int64_t>;  // for each atom, the change of an address or guard in a step along it
 
 class Sliding {
  public:

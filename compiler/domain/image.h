@@ -15,7 +15,8 @@ namespace wl {
 
 // How a window slides along one loop.
 struct Slide {
-  AtomId output = -1, tap = -1;  // tap -1: the operand does not slide along this loop
+  // The loops over outputs and over taps. tap -1: the operand does not slide along the loop over outputs.
+  AtomId output = -1, tap = -1;
   int64_t outputs = 1, taps = 1;
   int64_t planes = 1, step = 0, positions = 1;
   // Returns by how many positions the taps of the last output extend beyond the outputs.
@@ -27,7 +28,7 @@ struct Image {
   // its atom `tap` over planes. It is only valid for reading this operand. Guards exclude elements that no output
   // reads.
   Domain domain;
-  int operand = 0;      // which operand of the contraction is a sliding window
+  int operand = 0;      // the number of the operand of the contraction that is a sliding window
   Slide width, height;  // the slides along both loops; height.output -1: there is only one loop
   // The reduced atom, other than a tap, along which the image is contiguous in memory; -1: there is none.
   AtomId channel = -1;

@@ -24,7 +24,7 @@ struct Absorbing {
 };
 constexpr Absorbing kAbsorbing[] = {{Op::mul, 0}, {Op::logical_and, 0}, {Op::logical_or, 1}};
 
-constexpr double kLargest = 1 << 30;  // limit of integers that are analysed, so that 64 bits hold products of two
+constexpr double kLargest = 1 << 30;  // the largest integer that is analysed; 64 bits hold products of two
 constexpr size_t kMostFacts = 4;      // the most facts that are kept about one value
 
 // What is known about one value (a tensor of the group): its elements outside of the region equal the number `value`.
@@ -32,7 +32,7 @@ struct Fact {
   double value = 0;
   Region region;
 };
-using Facts = std::vector<Fact>;  // no two facts have the same number
+using Facts = std::vector<Fact>;  // facts about one value, no two of which have the same number
 
 class Masks {
  public:

@@ -16,8 +16,8 @@ bool is_reduction(const Graph& group, NodeId node);
 struct RowPhases {
   int count = 1;
   std::vector<int> level;        // for each node: how many phases must end before its value exists
-  std::vector<NodeId> reduces;   // reductions in node order; phase level[r] - 1 computes reduction r
-  std::vector<int> store_phase;  // for each of domain.stores: the phase that stores it
+  std::vector<NodeId> reduces;   // the reductions in node order; phase level[r] - 1 computes reduction r
+  std::vector<int> store_phase;  // for each entry of domain.stores: the phase that stores it
   // Maps sums of exp(v - max v) to max v, for the sums that are computed in the phase that finds the maximum (online
   // softmax).
   std::map<NodeId, NodeId> online;

@@ -10,7 +10,7 @@ namespace {
 
 // Whether no two points of the domain access the same element. Returns false if the strides do not prove this.
 bool injective(const Domain& domain, const Access& access) {
-  std::vector<std::pair<int64_t, int64_t>> steps;  // stride, extent
+  std::vector<std::pair<int64_t, int64_t>> steps;  // the stride and the extent of each loop of more than one iteration
   for (size_t atom = 0; atom < domain.atoms.size(); ++atom)
     if (domain.atoms[atom].extent > 1) steps.emplace_back(std::abs(access.strides[atom]), domain.atoms[atom].extent);
   std::sort(steps.begin(), steps.end());
@@ -37,7 +37,8 @@ void collect(const Domain& domain, NodeId node, int position, std::set<NodeId>& 
 
 std::vector<NodeId> inputs_read_once(const Graph& group, const Domain& domain) {
   std::map<NodeId, std::vector<Access>> reads;
-  std::map<NodeId, bool> otherwise;  // whether an input is also gathered from, or read in part
+  // Whether an input is also read by a computed index, or as a piece of a padded or joined operand.
+  std::map<NodeId, bool> otherwise;
   const auto note = [&](const Access& access, bool plain) {
     if (access.input < 0 || access.strides.size() != domain.atoms.size()) return;
     reads[access.input].push_back(access);

@@ -19,13 +19,14 @@ namespace wl {
 struct Stage {
   // A buffer of the stage's graph. It is either a buffer of the whole group or a value in scratch.
   struct Buffer {
-    int global = -1;             // number of the whole group's buffer in call order; -1: a value in scratch
-    int kept = -1;               // for a value in scratch: its index in Stitched::kept
-    std::vector<int64_t> shift;  // of a global buffer: offset in elements per block along each axis, then per turn
+    int global = -1;  // a buffer of the whole group: its number in call order; -1: a value in scratch
+    int kept = -1;    // for a value in scratch: its index in Stitched::kept
+    // For a buffer of the whole group: its offset in elements per block along each axis, then per turn.
+    std::vector<int64_t> shift;
   };
   Graph graph;
   Domain domain;
-  std::vector<Buffer> buffers;           // in call order
+  std::vector<Buffer> buffers;           // the buffers of the stage's graph, in call order
   std::shared_ptr<const Target> target;  // the target, less the shared memory that kept values need in this stage
 };
 
@@ -35,20 +36,20 @@ struct StitchKept {
   DType dtype = DType::f32;
   Shape shape;
   size_t first = 0, last = 0;                  // the first and the last stage that needs the value
-  std::optional<double> start = std::nullopt;  // what all elements are set to before the first stage
+  std::optional<double> start = std::nullopt;  // what all elements are set to before the first stage, if anything
   // If counts_along >= 0, the value is part of an iota: element i is i + `counts_step` * (the number of the block along
   // axis `counts_along` of the blocks). If counts_along equals the number of those axes, the number of the turn
   // replaces that of the block, and the value is set again in every turn, for the stages from `first` on.
   int counts_along = -1;
   int64_t counts_step = 0;
-  int becomes = -1;  // the kept value that this one is copied to at the end of a turn; -1: none
+  int becomes = -1;  // the kept value that this one is copied to at the end of a turn; -1: it is not copied
   int64_t bytes() const { return elements(shape) * size_of(dtype); }
 };
 
 // One way to stitch a group: how its output is divided among blocks, and the stages that each block runs.
 struct Stitched {
-  int64_t rows = 1;             // rows of a block, along the axis that is divided among blocks
-  std::vector<int64_t> counts;  // number of blocks along each axis
+  int64_t rows = 1;             // the rows of a block along the axis that is divided among blocks
+  std::vector<int64_t> counts;  // the number of blocks along each axis
   std::vector<StitchKept> kept;
   std::vector<Stage> stages;
   // The block's loop over a reduced axis. Stages [first, last) run `count` times, each time on the next `length`
@@ -68,7 +69,7 @@ struct Stitched {
     } visited = {};
   };
   Turns turns = {};
-  int64_t blocks() const;  // number of blocks along all axes together
+  int64_t blocks() const;  // returns the number of blocks along all axes together
   bool is_resident(size_t stage) const { return turns.resident && stage >= turns.first; }
   int64_t turns_of(size_t stage) const { return turns.first <= stage && stage < turns.last ? turns.count : 1; }
 };

@@ -16,7 +16,7 @@ namespace wl {
 struct Term {
   int64_t extent = 1;
   int64_t stride = 0;
-  std::vector<int64_t> guards = {};  // the change of each guard of the Strided in a step
+  std::vector<int64_t> guards = {};  // for each guard of the Strided, the change of its coordinate in a step
   bool operator==(const Term&) const = default;
 };
 
@@ -48,8 +48,8 @@ void merge_terms(std::vector<Term>& terms);
 
 // A piece of a view: the elements of the view that are read from one leaf.
 struct StridedPiece {
-  NodeId leaf = -1;  // input, iota or constant node; -1: the constant `value`
-  double value = 0;  // value of a constant
+  NodeId leaf = -1;  // the input, iota or constant node that is read; -1: the constant `value`
+  double value = 0;  // the value of the piece if it is a constant
   bool constant = false;
   Strided at;
 };

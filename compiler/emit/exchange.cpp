@@ -192,11 +192,11 @@ class Solver {
 
   const Moves& moves_;
   int lane_bits_;
-  uint64_t held_;  // bits of a lane's number on which the elements it holds of the argument depend
+  uint64_t held_;  // the bits of a lane's number on which the elements of the argument that it holds depend
   Exchange out_;
-  Span taken_;                                   // spans the lanes from which some lane takes
-  std::vector<uint64_t> same_;                   // differences of lanes that would take from the same lane
-  std::vector<std::pair<int, uint64_t>> turns_;  // differences of lanes that use different rounds, with a bit for each
+  Span taken_;                                   // a basis of the numbers of the lanes from which some lane takes
+  std::vector<uint64_t> same_;                   // XORs of the numbers of two lanes that would take from the same lane
+  std::vector<std::pair<int, uint64_t>> turns_;  // for each added round: a bit, and the XOR of the lanes it tells apart
 };
 
 }  // namespace

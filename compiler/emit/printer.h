@@ -187,13 +187,13 @@ class Printer {
   };
   std::map<TileId, SharedFactorPlace> shared_factor_places_;
   bool tiles_are_shaped_ = false;
-  Role role_ = Role::kTeams;                     // the threads whose part of the body is being printed
-  bool copying_ = false;                         // whether this is inside a loop that copiers run
-  const Instr* arrival_ = nullptr;               // the arrive_copied that counts the copies in a loop of copiers
-  std::map<BufferId, int> map_of_;               // for each buffer that boxes are copied to: number of their tensor map
+  Role role_ = Role::kTeams;        // the threads whose part of the body is being printed
+  bool copying_ = false;            // whether this is inside a loop that copiers run
+  const Instr* arrival_ = nullptr;  // the instruction arrive_copied that counts the copies in a loop of copiers
+  std::map<BufferId, int> map_of_;  // for each buffer that boxes are copied to: number of their tensor map
   std::vector<std::set<std::string>> declared_;  // names that are declared in each open scope
   std::set<TileId> defined_here_;                // tiles that the current stretch defines
-  std::map<std::string, std::string> ranges_;    // defined ranges of lanes: text -> name
+  std::map<std::string, std::string> ranges_;    // the name of each defined range of lanes, by its text "low..high"
   int width_;                                    // lanes of vector types with short names at this point of the text
   int temporary_ = 0;
   int load_bytes_ = 0, store_bytes_ = 0;

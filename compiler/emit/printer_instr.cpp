@@ -302,7 +302,7 @@ void Printer::print_map(const Instr& instr, const Place& place) {
           : element_name(instr.result, place.repeat.empty()
                                            ? std::vector<int64_t>(tile_of(instr.result).layout.rank(), 0)
                                            : place.repeat);
-  if (instr.expr.back().origin.node >= 0) noted_tiles_.insert(instr.result);  // the line before has the note
+  if (instr.expr.back().origin.node >= 0) noted_tiles_.insert(instr.result);  // the line before has the node's note
   define(instr.result, name, names.back());
 }
 

@@ -13,7 +13,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMostRegisters = 512;  // the most vectors of one tile that a thread may hold
-constexpr int kWidestAccess = 16;        // bytes
+constexpr int kWidestAccess = 16;        // the most bytes that one load or store of a thread moves
 
 }  // namespace
 

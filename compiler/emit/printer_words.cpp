@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostBlocks = 4;  // the most blocks that one instruction can load
+constexpr int64_t kMostBlocks = 4;  // the most blocks (eight rows of 16 bytes) that one instruction loads
 
 // Calls f(axis, repeat) for each bit of a register's number (r bit) in a layout with two axes. `axis` is the axis that
 // the bit belongs to, and `repeat` the number of repeats along it that the bit stands for.
@@ -80,7 +80,8 @@ void Printer::print_words_across(const Instr& instr, const Place& place) {
 void Printer::print_blocks(const Instr& instr, const Place& place, const char* function, int64_t gap) {
   const Layout& layout = tile_of(instr.result).layout;
   const int64_t number = register_of(layout, place.repeat);
-  const auto behind = [&](int64_t from, int64_t n) {  // elements in memory from register `from` to register `from` + n
+  // Returns the distance in memory, in elements, from register number `from` to register number `from` + n.
+  const auto behind = [&](int64_t from, int64_t n) {
     int64_t out = 0;
     for (int axis = 0; axis < 2; ++axis)
       out += instr.slice.strides[axis] * (layout.first_of(axis, repeats_of_register(layout, from + n)) -
@@ -119,7 +120,7 @@ void Printer::print_pack(const Instr& instr, const Place&) {
   for (int64_t number = 0; number < words.registers(); ++number) {
     std::vector<std::string> elements;
     for (int i = 0; i < size; ++i) {
-      const int64_t place = at[static_cast<size_t>(number * size + i)];  // position in thread 0, and in all others
+      const int64_t place = at[static_cast<size_t>(number * size + i)];  // the element's position, in every thread
       const std::string name = cat("t", from, "_", held.register_of(place));
       elements.push_back(held.vector() == 1 ? name : cat("wl_part(", name, ", ", place % held.vector(), ")"));
     }

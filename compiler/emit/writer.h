@@ -14,8 +14,8 @@ namespace wl {
 class Writer {
  public:
   void line(std::string_view text);  // writes a line at the current indentation
-  void open(std::string_view text);  // "text {"
-  void close();                      // "}"
+  void open(std::string_view text);  // writes a line "text {" and indents what follows
+  void close();                      // ends what open() began with a line "}"
   // Notes are comments that are kept apart from the text: note() writes one at the end of the last line, note_line() a
   // line of its own. Characters that could continue the comment's line or end it become "_".
   void note(std::string_view text);
@@ -26,7 +26,7 @@ class Writer {
 
  private:
   std::string out_;
-  std::vector<std::pair<size_t, std::string>> notes_;  // each with the size of the text before it
+  std::vector<std::pair<size_t, std::string>> notes_;  // the notes, each with the size of the text before it
   int depth_ = 0;
 };
 

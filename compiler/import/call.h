@@ -61,7 +61,7 @@ struct CallValue {
   std::optional<Literal> literal = {};
   Fill fill = {};  // for a weight whose values are not known: how its stored elements are generated
   NodeId node = -1;
-  int per_byte = 1;  // as in ElementType
+  int per_byte = 1;  // the elements in a stored byte, as in ElementType
 };
 
 class Call {
@@ -90,10 +90,10 @@ class Call {
   const Shape& shape(int index) const { return value(index).shape; }
   DType dtype(int index) const { return value(index).dtype; }
   int64_t rank(int index) const { return static_cast<int64_t>(shape(index).size()); }
-  const Literal* literal(int index) const;       // values of an input; null if the import does not know them
-  std::vector<int64_t> ints(int index) const;    // integers of an input; fails if they are not known
-  double number(int index) const;                // value of an input; fails unless it is one known element
-  std::vector<double> numbers(int index) const;  // values of an input; fails unless it is a known list
+  const Literal* literal(int index) const;       // returns the values of an input; null if they are not known
+  std::vector<int64_t> ints(int index) const;    // returns the integers of an input; fails if they are not known
+  double number(int index) const;                // returns the value of an input; fails unless it is one known element
+  std::vector<double> numbers(int index) const;  // returns the values of an input; fails unless they are known
 
   // Attributes. An attribute of the wrong type is an error. For an attribute that the node does not have, these
   // functions return the default of the standard or, if the standard has none, `otherwise`.
@@ -112,7 +112,7 @@ class Call {
   std::optional<std::vector<int64_t>> ints_or_attr(int index, std::string_view name) const;
 
   int64_t axis(int64_t axis, int64_t rank) const;  // returns the axis, counted from the front; fails if out of range
-  // returns the axes, counted from the front and sorted; fails on duplicates
+  // Returns the axes, counted from the front and sorted; fails on duplicates.
   std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t rank) const;
 
   // Outputs. A row returns output 0 and sets the others by set(), or sets all of them and returns an empty T.
@@ -142,10 +142,10 @@ class Call {
 
  private:
   NodeId input(const CallValue& value);
-  T wide_integers(const CallValue& value);  // makes a literal that has `low` the sum of two tensors
+  T wide_integers(const CallValue& value);  // returns a literal that has `low` (literal.h) as a sum of two tensors
   const CallValue& value(int index) const;
   const onnx::AttributeProto* find(std::string_view name) const;
-  // returns the schema of an attribute; null if the schema has no default for it
+  // Returns the schema of an attribute; null if the schema has no default for it.
   const SchemaAttribute* standard(std::string_view name) const;
 
   const onnx::NodeProto& node_;
@@ -208,7 +208,7 @@ T concat(const std::vector<T>& parts, int64_t axis);
 T window(T x, std::vector<int64_t> axes, std::vector<int64_t> params);
 T unsqueeze(T x, const std::vector<int64_t>& axes);  // inserts axes of extent 1; `axes` are sorted axes of the result
 
-T reduce(Op op, T x, std::vector<int64_t> axes, bool keep);  // `keep`: reduced axes stay, with extent 1
+T reduce(Op op, T x, std::vector<int64_t> axes, bool keep);  // with `keep`, the reduced axes stay, with extent 1
 T mean(T x, const std::vector<int64_t>& axes, bool keep);
 std::vector<int64_t> axes_from(int64_t first, int64_t rank);  // returns the axes first, first + 1, ..., rank - 1
 T contract(T a, T b, const std::string& einsum);

@@ -10,7 +10,7 @@ namespace wl::onnx_import {
 namespace {
 
 constexpr int64_t kMaxIterations = 4096;
-const Opsets kOwnOpsets = {{"", 11}};  // opset version of the ops that this file creates
+const Opsets kOwnOpsets = {{"", 11}};  // the ops that this file creates are those of opset version 11
 
 void set_int(onnx::NodeProto& node, const std::string& name, int64_t value) {
   auto& attribute = *node.add_attribute();

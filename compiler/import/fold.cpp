@@ -12,7 +12,7 @@ namespace {
 // The largest value that is folded while importing, such as shape arithmetic and small tables. Larger values stay ops
 // of the graph.
 constexpr int64_t kFoldElements = kLiteralBytes / 8;
-constexpr int64_t kFoldWork = int64_t{1} << 20;  // limit of the number of elements in all nodes together
+constexpr int64_t kFoldWork = int64_t{1} << 20;  // the most elements that all nodes of a folded op may have together
 
 absl::StatusOr<Literal> value_of(const Graph& graph, const Output& output) {
   const Node& node = graph.nodes[static_cast<size_t>(output.node)];

@@ -69,9 +69,9 @@ class Importer {
   // attributes of its node.
   absl::StatusOr<CallValue> compute(const std::string& op, const std::vector<CallValue>& inputs,
                                     const std::function<void(onnx::NodeProto&)>& make);
-  // stacks tensors along a new axis
+  // Returns the tensors stacked along a new axis.
   absl::StatusOr<CallValue> stacked(const std::vector<CallValue>& parts, int64_t axis);
-  // takes the element `index` along an axis, which is removed
+  // Returns the slice number `index` of a value along an axis, without that axis.
   absl::StatusOr<CallValue> element(const CallValue& value, int64_t axis, int64_t index);
 
   const onnx::GraphProto& graph_;
@@ -79,11 +79,11 @@ class Importer {
   const ImportOptions& options_;
   Opsets opsets_;
   Metadata metadata_;
-  // functions of the model by "domain:name"
+  // The functions of the model, by "domain:name".
   std::unordered_map<std::string, const onnx::FunctionProto*> functions_;
   std::unordered_map<std::string, CallValue> values_;
   std::set<std::string> data_inputs_;
-  int64_t inlined_ = 0;  // number of nodes and bodies inlined so far
+  int64_t inlined_ = 0;  // the number of nodes and bodies that were inlined so far
   int64_t bodies_ = 0;
   Builder builder_;
 };

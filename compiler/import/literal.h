@@ -14,14 +14,14 @@ class TensorProto;
 
 namespace wl::onnx_import {
 
-inline constexpr int64_t kLiteralBytes = 64 * 1024;  // a larger initializer becomes a weight without values
+inline constexpr int64_t kLiteralBytes = 64 * 1024;  // the most bytes of an initializer whose values are kept
 // The most elements of any tensor, which keeps products of extents within an int64.
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 struct Literal {
   DType dtype = DType::f32;
   Shape shape;
-  std::vector<double> values;  // one value for a splat; otherwise all values in row-major order
+  std::vector<double> values;  // the only value of a splat; otherwise all values in row-major order
   // Empty if doubles can hold all values. Otherwise these are 64-bit integers: `values` are multiples of 2048, and
   // `low` has the lowest 11 bits, which must be added to them. Rows do not see such a literal; it becomes a sum of two
   // tensors.
@@ -29,7 +29,7 @@ struct Literal {
 
   bool is_splat() const { return values.size() == 1; }
   double at(int64_t index) const { return values[is_splat() ? 0 : static_cast<size_t>(index)]; }
-  int64_t int_at(int64_t index) const;  // returns the value as an integer, saturated; NaN becomes 0
+  int64_t int_at(int64_t index) const;  // returns an element as an integer, saturated; NaN becomes 0
 };
 
 // Makes a literal of `values`, a splat if they are all equal. An empty tensor is a splat of 0.
@@ -46,7 +46,7 @@ absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what);
 // graph such a tensor is an input of bytes, which is unpacked to integers of eight bits.
 struct ElementType {
   DType dtype = DType::f32;  // dtype of the elements as ops read them
-  int per_byte = 1;          // elements in a byte: 2 for integers of four bits, else 1
+  int per_byte = 1;          // the elements in a stored byte: 2 for integers of four bits, else 1
 
   DType stored_dtype() const { return per_byte > 1 ? DType::u8 : dtype; }
   // Returns the shape of a tensor in stored elements. For two elements in a byte, the last extent is halved if it is

@@ -29,7 +29,7 @@ absl::StatusOr<std::map<std::string, int>> opsets_of(const onnx::ModelProto& mod
 
 struct Metadata {
   std::vector<std::string> weights;
-  std::map<std::string, Fill> fills;  // how values are generated, by input: mean and deviation, or a range
+  std::map<std::string, Fill> fills;  // by the name of an input: how its values are generated
   std::string source;
 };
 absl::StatusOr<Metadata> metadata_of(const onnx::ModelProto& model);

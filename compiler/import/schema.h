@@ -19,7 +19,7 @@ struct SchemaAttribute {
   std::string_view name;
   int type;  // type of the attribute: a number of AttributeProto.AttributeType
   bool required;
-  bool has_default;  // only set for types INT, FLOAT and STRING; other defaults are not kept
+  bool has_default;  // whether there is a default of type INT, FLOAT or STRING; others are not kept
   int64_t integer;
   float number;
   std::string_view text;
@@ -34,7 +34,7 @@ struct Schema {
   std::string_view op;
   int since;         // opset version that introduced this version of the op
   bool deprecated;   // whether the op is deprecated since that opset version
-  int first, count;  // index of the op's first attribute, and number of its attributes
+  int first, count;  // the index of the op's first attribute, and the number of its attributes
   int first_input, inputs;
   bool variadic;  // whether the last input stands for any number of inputs
 };

@@ -20,14 +20,14 @@ struct Row {
   std::string_view op;
   int since;
   T (*build)(Call&);
-  int until = kAnyLater;  // last opset version for which the function holds
+  int until = kAnyLater;  // the last opset version for which `build` holds
   std::string_view domain = "";
   // Whether the node is computed while importing if all its inputs are known. This is false for DequantizeLinear, so
   // that weights stay bytes, which can be multiplied as bytes.
   bool folds = true;
 };
 
-std::span<const Row> rows();  // returns all rows of the table
+std::span<const Row> rows();
 // Returns the row of an op at an opset version, or null if there is none. If the op has rows for other versions only,
 // `*other` is set to one of them.
 const Row* find_row(std::string_view domain, std::string_view op, int version, const Row** other = nullptr);

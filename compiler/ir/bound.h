@@ -16,7 +16,7 @@ namespace wl {
 inline constexpr double kConfidence = 8;
 struct Estimate {
   double value = 0, worst = 0, spread = 0;
-  int64_t whole = 0;  // for integers of magnitude 2^53 or more, which a double may not hold: their bits
+  int64_t whole = 0;  // the bits of an integer of magnitude 2^53 or more, which a double may not hold
   double bound() const { return std::min(worst, kConfidence * spread); }
   // Adds an error that is independent of those added so far.
   void add_error(double error) {

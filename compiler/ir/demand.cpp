@@ -6,8 +6,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 36;  // most elements of a tensor; its set then has 16 million pages
-constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // most demanded elements of all tensors, each of 16 to 24 bytes
+constexpr int64_t kMaxElements = int64_t{1} << 36;  // the most elements of a tensor; a set of them has 16 million pages
+constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // the most demanded elements of all tensors, each of 16 to 24 bytes
 
 // Whether the node's values can change by much when a float operand changes by little.
 bool has_jumps(const Graph& graph, const Node& node) {

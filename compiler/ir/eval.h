@@ -16,7 +16,7 @@ namespace wl {
 struct Value {
   double value = 0;
   double bound = 0;
-  int64_t whole = 0;  // for integers: their bits, to which `value` is the nearest double; 0 for floats
+  int64_t whole = 0;  // the bits of an integer, to which `value` is the nearest double; 0 for floats
 };
 
 // Returns element `index` (row-major) of input node `input`, which must be exact in the node's dtype.

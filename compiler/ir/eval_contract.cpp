@@ -10,7 +10,7 @@ namespace wl {
 namespace {
 
 struct Pair {
-  int32_t a, b;      // number of a row in operand a, and number of a row in operand b
+  int32_t a, b;      // the two rows that are multiplied: their numbers in operands a and b
   int64_t position;  // where the output column stores the dot product of these rows
 };
 

@@ -17,7 +17,7 @@ namespace wl {
 struct Column {
   std::vector<double> value;
   std::vector<float> worst, spread;
-  std::vector<int64_t> whole;  // bits of integers, as in Estimate; empty unless they are of 64 bits
+  std::vector<int64_t> whole;  // the bits of 64-bit integers, as in Estimate; empty for other dtypes
   void resize(size_t n, DType dtype) {
     value.resize(n);
     worst.resize(n);

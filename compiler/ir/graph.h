@@ -36,12 +36,13 @@ struct OpInfo {
   Op op;
   std::string_view name;
   OpClass cls;
-  int arity;  // number of operands; -1 = one or more
+  int arity;  // the number of operands; -1: one or more
   std::string_view ints, ints2;
-  int cost;       // cost of one element in issue slots
-  ViewKind view;  // for views only
+  int cost;       // the issue slots that computing one element takes
+  ViewKind view;  // for views only: how their elements lie in their operands (ops.def)
   Op combine;     // for reductions and contractions: the op that joins partial results
-  Takes takes;    // this field and those below are for elementwise ops only
+  // `takes` and the fields after it are for elementwise ops only.
+  Takes takes;
   Law law;
   Slope slope;
   ResultType result;
@@ -82,7 +83,7 @@ double identity_of(Op combine, DType dtype);
 
 using Shape = std::vector<int64_t>;
 using NodeId = int;
-int64_t elements(const Shape& shape);  // number of elements: 1 for a scalar, 0 if an extent is 0
+int64_t elements(const Shape& shape);  // returns the number of elements: 1 for a scalar, 0 if an extent is 0
 std::vector<int64_t> row_major_strides(const Shape& shape);
 
 struct Node {
@@ -90,9 +91,9 @@ struct Node {
   DType dtype = DType::f32;
   Shape shape = {};
   std::vector<NodeId> operands = {};
-  std::vector<int64_t> ints = {}, ints2 = {};  // attributes, whose meaning is given by the op's row
-  double value = 0;                            // value of a constant, fill value of a pad
-  std::string text = {};                       // name of an input, einsum of a contract
+  std::vector<int64_t> ints = {}, ints2 = {};  // the attributes that the op's row of ops.def names
+  double value = 0;                            // the value of a constant, or the fill value of a pad
+  std::string text = {};                       // the name of an input, or the einsum of a contract
   Fill fill = {};                              // how the values of an input are generated
   bool tf32 = false;  // for a contract of f32: whether kernels may cut factors to 10 mantissa bits (docs/numerics.md)
   bool operator==(const Node&) const = default;
@@ -105,7 +106,7 @@ struct Output {
 };
 
 struct Graph {
-  std::vector<Node> nodes;  // in topological order: operands come before their users
+  std::vector<Node> nodes;  // the nodes in topological order: operands come before their users
   std::vector<Output> outputs;
   std::vector<NodeId> inputs() const;  // returns the input nodes, in node order
   int64_t bytes(NodeId id) const { return elements(nodes[id].shape) * size_of(nodes[id].dtype); }

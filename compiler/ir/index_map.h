@@ -13,7 +13,7 @@ namespace wl {
 
 struct IndexMap {
   Shape extents;
-  std::vector<int64_t> strides;  // for each extent, the stride in the tensor that is mapped to
+  std::vector<int64_t> strides;  // for each extent, the stride in elements of the tensor that is mapped to
   int64_t offset = 0;
 
   IndexMap() = default;
@@ -48,7 +48,7 @@ class IndexCursor {
 // Where a view of kind kAxes (ops.def) reads each of its elements in its operand.
 struct ViewMap {
   struct Step {
-    size_t axis = 0;  // number of an axis of the view
+    size_t axis = 0;  // the number of an axis of the view
     int64_t by = 1;
   };
   // The coordinate along one axis of the operand is base + the sum of (by * the view's coordinate along `axis`) over
@@ -60,7 +60,7 @@ struct ViewMap {
     bool padded = false;
   };
   std::vector<Axis> axes;  // one entry for each axis of the operand
-  Shape from, to;          // shape of the operand, shape of the view
+  Shape from, to;          // the shape of the view's operand, and the shape of the view
 
   // Returns the axis of the view that has the same coordinates as `axis` of the operand, all of them in the same order;
   // nullopt if there is none.

@@ -8,18 +8,18 @@
 
 namespace wl {
 
-double nan_min(double x, double y);  // NaN if either operand is NaN
+double nan_min(double x, double y);  // returns the smaller operand; NaN if either operand is NaN
 double nan_max(double x, double y);
-double floor_mod(double x, double y);  // the result has the sign of y, as in Python
-double sign_of(double x);              // -1, 0 or 1; NaN stays NaN
-double safe_log(double x);             // log|x|, but a finite number at 0
+double floor_mod(double x, double y);  // returns x modulo y with the sign of y, as in Python
+double sign_of(double x);              // returns the sign of x: -1, 0 or 1; NaN for NaN
+double safe_log(double x);             // returns log|x|, but a finite number at 0
 
 // Bit operations on 64-bit integers that are held in doubles. NaN counts as 0, and values of 2^63 or more as unsigned
 // integers.
 double bit_and(double x, double y);
 double bit_or(double x, double y);
 double bit_xor(double x, double y);
-double shift_left(double x, double y);  // like shift_right(), gives 0 for shifts of 64 bits or more
+double shift_left(double x, double y);  // returns 0 for shifts of 64 bits or more, as does shift_right()
 double shift_right(double x, double y);
 int64_t as_integer(double x);  // returns x in two's complement; saturates out of range; NaN becomes 0
 

@@ -57,7 +57,7 @@ class PanelProduct {
                   Doubles& total) const;
   DType dtype_;
   SumErrors errors_;
-  double flushed_;  // error of a dot product of factors up to 1 if denormals may count as zero
+  double flushed_;  // error of a dot product of factors up to 1 if kernels may treat denormals as zeros; else 0
   int64_t padded_;
   double inexact_;
   void (*multiply_)(const double*, const double*, int64_t, int, int, double[2][4]);

@@ -11,8 +11,8 @@
 namespace wl {
 namespace {
 
-constexpr int kDeepest = 8;  // loops around an instruction; every level at least doubles the work of the analysis
-constexpr int64_t kMostSlots = 16;  // times() ignores ring buffers with more slots
+constexpr int kDeepest = 8;         // most loops around an instruction; each at least doubles the work of the analysis
+constexpr int64_t kMostSlots = 16;  // times() ignores ring buffers with more slots than this
 
 // Walks the instructions of a body in order of execution and stops at the first hazard on shared memory. With `insert`,
 // a barrier is inserted before each hazard and the walk continues. An asynchronous copy counts as a store twice: where
@@ -23,7 +23,8 @@ struct Walk {
   bool insert = false;
   Told told{kernel};  // the shared-memory accesses that no barrier or phase has ordered yet
   VarValues values{kernel};
-  std::vector<std::vector<SharedAccess>> copies{1};  // groups of copies not yet arrived; the last is still open
+  // The groups of asynchronous copies that have not arrived; the last group is not committed yet.
+  std::vector<std::vector<SharedAccess>> copies{1};
   std::map<VarId, int64_t> iterations = {};
   Role role = Role::kTeams;
   absl::Status found = {};
@@ -149,7 +150,7 @@ struct Walk {
 };
 
 absl::Status hazards(const Kernel& kernel, std::vector<Instr> body, bool packed) {
-  if (packed) {  // A block runs at most one section, so sections cannot conflict.
+  if (packed) {  // a block runs at most one section, so sections cannot conflict
     for (const Instr& section : body) WL_RETURN_IF_ERROR(hazards(kernel, section.body, false));
     return absl::OkStatus();
   }

@@ -12,7 +12,7 @@ namespace {
 // The first and the last instruction of a body that use a buffer.
 struct Lifetime {
   const Instr *first = nullptr, *last = nullptr;
-  size_t begin = SIZE_MAX, end = 0;  // indices of `first` and `last` in the body
+  size_t begin = SIZE_MAX, end = 0;  // indices in the body of `first` and `last`, the instructions that use the buffer
 };
 
 bool uses(const Instr& instr, BufferId buffer) {

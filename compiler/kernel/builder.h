@@ -18,7 +18,7 @@ class KernelBuilder {
   KernelBuilder(const Graph& group, const Machine& machine);
 
   VarId loop_var(std::string name);
-  // See derived_var().
+  // Returns the variable that derived_var() returns for this kernel.
   VarId derived(std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
   // Adds a scratch buffer behind all others, aligned to 64 bytes. `stagger` moves the buffer further by so many bytes,
   // because buffers whose addresses are 4096 bytes apart slow each other down in a cache.
@@ -26,8 +26,9 @@ class KernelBuilder {
   // Adds a buffer with one part for each block of a cluster, along axis 0. The buffer lies behind all scratch of the
   // block.
   BufferId cluster(std::string name, DType dtype, std::vector<int64_t> shape);
-  BufferId work(std::string name, DType dtype, std::vector<int64_t> shape);  // added behind the other workspace buffers
-  BufferId input_buffer(NodeId input) const;                                 // the global buffer of an input
+  // Adds a buffer behind all others of the workspace.
+  BufferId work(std::string name, DType dtype, std::vector<int64_t> shape);
+  BufferId input_buffer(NodeId input) const;  // the global buffer of an input
   BufferId output_buffer(int output) const;
   TileId tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
               std::vector<std::vector<Affine>> bound = {});
@@ -53,16 +54,16 @@ class KernelBuilder {
 
  private:
   Kernel kernel_;
-  std::vector<std::vector<Instr>> open_;  // bodies of the open loops, outermost first; [0] is the kernel's body
+  std::vector<std::vector<Instr>> open_;  // bodies of the open loops, outermost first; the first is the kernel's body
   std::vector<Instr> loops_;
   std::vector<NodeId> inputs_;
-  NodeId node_ = -1;  // the node that tiles are added for
+  NodeId node_ = -1;  // the node that added tiles belong to; -1: unknown
 };
 
 // Returns the derived variable (min(of...) / div) % mod of a kernel: an equal one that exists already, or a new one.
 VarId derived_var(Kernel& kernel, std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
 
-inline constexpr VarId kBlockVar = 0;  // kernel.h has kTeamVar
+inline constexpr VarId kBlockVar = 0;  // the variable that is the block's number (kTeamVar: kernel.h)
 Affine fixed(int64_t base);
 Affine affine(VarId var, int64_t coefficient = 1, int64_t base = 0);
 // The affine expression a + factor * b.
@@ -94,7 +95,7 @@ Instr commit_instr();
 Instr wait_instr(int pending);
 // Returns an arrive, arrive_copied or await instruction for one element of a buffer of phases. Only await has a parity.
 Instr phase_instr(InstrOp op, BufferId phases, Affine element, Affine parity = {});
-// result = op(args...).
+// The instruction result = op(args...).
 Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);
 
 }  // namespace wl

@@ -34,7 +34,7 @@ enum class Order : uint8_t { kNoOrder, kStreamedStores, kGroup, kArrival, kPhase
 struct InstrInfo {
   InstrOp op;
   std::string_view name;
-  Operand operands[5];  // unused entries at the end are Operand::none
+  Operand operands[5];  // the operands in the order of the text; unused entries at the end are Operand::none
   InstrResult result;
   InstrSpace space;
   InstrStretch stretch;
@@ -49,12 +49,12 @@ struct InstrInfo {
   bool loads() const { return slice == SliceUse::kLoads; }
   bool stores() const { return slice == SliceUse::kStores; }
   bool accesses_memory() const { return loads() || stores(); }
-  bool is_async_copy() const { return has(Operand::into); }      // the instruction loads now and stores later
-  bool is_indexed() const { return has(Operand::index); }        // addresses depend on the values of a tile
-  bool reads_arguments() const { return !has(Operand::shape); }  // whether argument values are read, not only layouts
+  bool is_async_copy() const { return has(Operand::into); }      // whether the instruction loads now and stores later
+  bool is_indexed() const { return has(Operand::index); }        // whether addresses depend on the values of a tile
+  bool reads_arguments() const { return !has(Operand::shape); }  // whether arguments are read, not only their layouts
   bool is_barrier() const { return order >= Order::kBlock; }
 };
-std::span<const InstrInfo> instrs();  // all rows, in the order of InstrOp
+std::span<const InstrInfo> instrs();  // the rows of all instructions, in the order of InstrOp
 const InstrInfo& info(InstrOp op);
 inline std::string_view name_of(InstrOp op) {
   return info(op).name;

@@ -60,7 +60,7 @@ struct Var {
   enum class Kind : uint8_t { kBlock, kTeam, kLoop, kDerived };
   Kind kind = Kind::kLoop;
   std::string name;
-  std::vector<Affine> of;  // kDerived
+  std::vector<Affine> of;  // of kDerived: the expressions of which the minimum is taken
   int64_t div = 1, mod = 0;
   bool operator==(const Var&) const = default;
 };
@@ -89,7 +89,7 @@ struct Swizzle {
 struct KernelBuffer {
   std::string name;
   DType dtype = DType::f32;
-  std::vector<int64_t> shape;  // row-major
+  std::vector<int64_t> shape;  // extents of the buffer's axes; elements are in row-major order
   Level level = Level::kGlobal;
   bool output = false;      // whether a global buffer is an output; global buffers come first, in call order
   bool once = false;        // whether an output has no element that is stored twice
@@ -106,7 +106,7 @@ using NodeListing = std::vector<std::vector<std::string>>;
 // The operation that a value belongs to: a node, and the number of its graph in the NodeListing. It says nothing about
 // what a kernel computes, so all origins are equal, and the text form of a kernel has none.
 struct NodeOrigin {
-  NodeId node = -1;  // -1: unknown
+  NodeId node = -1;  // the number of the node in its graph; -1: unknown
   int graph = 0;
   bool operator==(const NodeOrigin&) const { return true; }
 };
@@ -148,9 +148,9 @@ struct ExprNode {
   Kind kind = Kind::kOp;
   Op op = Op::add;
   DType dtype = DType::f32;        // dtype of the node's result
-  int arg = -1;                    // kArg: position in Instr::args
-  double value = 0;                // kConstant: its value
-  int operands[3] = {-1, -1, -1};  // kOp: earlier nodes
+  int arg = -1;                    // kArg: index of the argument in Instr::args
+  double value = 0;                // kConstant: the constant
+  int operands[3] = {-1, -1, -1};  // kOp: indices of the operands, which are earlier nodes; -1: no operand
   bool rounded = false;            // whether an exp may be less exact (compiler/ir/rounded_exps.h)
   NodeOrigin origin = {};
   bool operator==(const ExprNode&) const = default;
@@ -167,9 +167,9 @@ struct Instr {
   std::vector<SliceGuard> guards;
   Expr expr;
   Op combine = Op::add;
-  DType elements[2] = {DType::f32, DType::f32};  // dtypes of the elements packed into words
+  DType elements[2] = {DType::f32, DType::f32};  // dtypes of the elements packed into words; dot: of both factors
   int64_t gap = 1;                               // distance in memory between the elements of a word, in elements
-  int part = 0;                                  // index of an element within a word
+  int part = 0;                                  // part: index of the element within a word
   MatrixOp matrix = {};
   std::vector<int> axes;
   double value = 0;  // fill: the value; load: the result where a guard does not hold
@@ -183,7 +183,7 @@ struct Instr {
   VarId var = -1;
   std::vector<Affine> trips;
   Role role = Role::kTeams;  // loop: kCopiers if only the copier threads run the loop
-  std::vector<Instr> body;   // of a loop
+  std::vector<Instr> body;   // loop: the instructions of an iteration
   Affine parity;             // await: the number of the phase to wait for, of which only the parity counts
   bool operator==(const Instr&) const = default;
 };
@@ -196,7 +196,7 @@ TileId space_tile(const Instr& instr);
 bool goes_through_memory(const Instr& instr);
 std::array<Instr, 2> through_memory(const Instr& convert);
 
-inline constexpr VarId kTeamVar = 1;  // number of the team, on machines with lanes
+inline constexpr VarId kTeamVar = 1;  // the variable that is the team's number, on machines with lanes
 
 // A section of a packed kernel: instructions that only the blocks [from, to) run. A section is a loop of min(1, block -
 // from + 1, to - block) iterations: one iteration in these blocks, none in others.
@@ -230,7 +230,7 @@ struct Pass {
 struct Kernel {
   std::string name;
   std::string target;
-  std::vector<KernelBuffer> buffers;  // globals in call order, then shared and workspace buffers
+  std::vector<KernelBuffer> buffers;  // global buffers in call order, then the others
   std::vector<Var> vars;              // vars[0] is the block's number; with lanes, vars[1] is the team's
   std::vector<Tile> tiles;
   std::vector<Instr> body;
@@ -239,7 +239,7 @@ struct Kernel {
   int wave = 0, team = 1, teams = 1;
   int copiers = 0;  // threads of a block that only copy, numbered after those of the teams
   int blocks = 0;   // with lanes: how many blocks a multiprocessor must have registers for; 0: the compiler decides
-  int cluster = 1;  // how many neighbouring blocks form a cluster
+  int cluster = 1;  // how many neighbouring blocks form a cluster; 1: there are no clusters
   int unroll = 1;   // by how much the printed loop of a stretch is unrolled
   int accumulators = 1;  // number of independent accumulators of a fold, at most unroll
   std::string compiler = "gcc";
@@ -247,7 +247,7 @@ struct Kernel {
   // may overlap.
   int64_t scratch_bytes() const;
   int64_t work_bytes() const;                          // size in bytes of the workspace, whose buffers do not overlap
-  int64_t bytes_of(const KernelBuffer& buffer) const;  // for a cluster buffer: the bytes of one block's part
+  int64_t bytes_of(const KernelBuffer& buffer) const;  // size in bytes; of a cluster buffer: of one block's part
   // Whether two different buffers overlap, in the workspace or in a block's shared memory.
   bool overlap(BufferId a, BufferId b) const;
   std::vector<Pass> passes() const;  // the parts of the body between `pass` instructions; at least one

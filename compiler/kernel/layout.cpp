@@ -136,7 +136,7 @@ Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, 
   Layout out;
   out.shape = std::move(shape);
   WL_CHECK(deals.size() == out.shape.size(), deals.size(), " deals for ", out.shape.size(), " axes");
-  std::vector<Layout::Base> inside;  // bases of kinds v and r: elements within a thread
+  std::vector<Layout::Base> inside;  // bases of the kinds v and r, which count elements within a thread
   std::vector<uint64_t> place(std::countr_zero(static_cast<unsigned>(team)), 0);
   int shift = 0;
   for (int axis = 0; axis < out.rank(); ++axis) {
@@ -155,7 +155,7 @@ Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, 
   };
   const size_t lanes = std::countr_zero(static_cast<unsigned>(std::min(team, wave)));
   const auto add_place = [&](char kind, size_t from, size_t to) {
-    while (to > from && place[to - 1] == 0) --to;  // a missing bit means replication
+    while (to > from && place[to - 1] == 0) --to;  // a bit that is missing means replication, like one that is zero
     for (; from < to; ++from) out.bases.push_back({kind, place[from]});
   };
   add('v');
@@ -190,7 +190,7 @@ Layout projected(const Layout& layout, const std::vector<bool>& keeps) {
 
 Layout split_axis(const Layout& layout, int axis, int64_t width) {
   const int inner = std::min(log2_floor(width), layout.bits[axis]), all = layout.bits[axis];
-  const int64_t repeats = width >> inner;  // outermost repeats within `width` neighbours
+  const int64_t repeats = width >> inner;  // number of outermost repeats within `width` neighbours
   WL_CHECK(std::has_single_bit(static_cast<uint64_t>(width)) && layout.shape[axis] % width == 0 &&
                (repeats == 1 || layout.outer[axis].count % repeats == 0),
            "an axis of ", layout.shape[axis], " in parts of ", width);
@@ -288,7 +288,8 @@ std::optional<Fragments> tiles_of(MatrixOp op, const Layout& sums, int64_t words
   Layout whole = repeated(fragments.c, axes);
   if (may_cut) {
     for (int axis = 0; axis < 2; ++axis)
-      if (whole.shape[axis] - sums.shape[axis] >= fragments.c.shape[axis]) return std::nullopt;  // empty
+      // A row or column of fragments would lie outside the sums.
+      if (whole.shape[axis] - sums.shape[axis] >= fragments.c.shape[axis]) return std::nullopt;
     whole = cut_to(whole, sums.shape);
   }
   if (!(whole == sums)) return std::nullopt;

@@ -26,7 +26,7 @@ namespace wl {
 struct Layout {
   struct Base {
     char kind = 'v';      // kind of position bit: v, l, u or r
-    uint64_t vector = 0;  // the coordinate bits that the bit moves along: all axes concatenated, axis 0 lowest
+    uint64_t vector = 0;  // the coordinate bits that the position bit moves along, of all axes, axis 0 lowest
     bool operator==(const Base&) const = default;
   };
   struct Outer {
@@ -34,10 +34,10 @@ struct Layout {
     int64_t count = 1;
     bool operator==(const Outer&) const = default;
   };
-  std::vector<int64_t> shape;  // logical extents; positions may exceed them (partial last vectors or tiles)
+  std::vector<int64_t> shape;  // extents of the axes in elements; positions of partial vectors may lie beyond them
   std::vector<int> bits;       // number of coordinate bits of each axis
-  std::vector<Base> bases;     // one per position bit, within each kind the least significant first
-  std::vector<Outer> outer;    // one per axis
+  std::vector<Base> bases;     // the base of each position bit; of each kind, the least significant bit first
+  std::vector<Outer> outer;    // the outermost repeat of each axis
   bool operator==(const Layout&) const = default;
 
   int rank() const { return static_cast<int>(shape.size()); }

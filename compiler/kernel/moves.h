@@ -19,7 +19,7 @@ inline constexpr int kRegisterBit = 20;
 struct Registers {
   struct Bit {
     int axis = -1;   // the axis whose repeats the bit counts; -1: it counts elements of the vector
-    int number = 0;  // index of this bit among the bits of the same `axis`
+    int number = 0;  // index of the bit among those with the same `axis`
   };
   std::vector<Bit> bits;
   std::vector<int> counted;    // for each axis, how many entries of `bits` count its repeats

@@ -51,7 +51,7 @@ class Told {
 
  private:
   struct Phase {
-    int64_t ended = 0, awaited = 0;    // how many phases ended, and for how many of them the other role waited
+    int64_t ended = 0, awaited = 0;    // numbers of phases that have ended, and that the other role has waited for
     int64_t last = -1;                 // number of the last access made before the latest phase ended
     std::set<int64_t> unknown;         // numbers of the other role's accesses that the arriving role had not learned of
     std::vector<SharedAccess> copies;  // the copies whose arrival the latest phase signals

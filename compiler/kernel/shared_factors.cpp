@@ -10,7 +10,7 @@ namespace wl {
 namespace {
 
 constexpr int kRows = 3;              // how many bits of a row's number are XORed into the numbers of its pieces
-constexpr int64_t kPiece = 16;        // bytes of a piece, within which the order is kept
+constexpr int64_t kPiece = 16;        // bytes of a piece of a row; elements within a piece keep their order
 constexpr int64_t kAlignment = 1024;  // a factor's address is a multiple of this many bytes
 constexpr int64_t kMostBoxRows = 256;
 
@@ -78,7 +78,7 @@ class Sequence {
 
   const Kernel& kernel_;
   SharedFactors factors_;
-  const Instr* open_ = nullptr;  // the last factor whose product has not been waited for
+  const Instr* open_ = nullptr;  // the last shared factor whose product has not been waited for
 };
 
 }  // namespace

@@ -22,8 +22,9 @@
 
 namespace wl {
 
-inline constexpr int64_t kSharedFactorRows = 64;      // rows of sums per group of waves; rows or columns per panel
-inline constexpr int64_t kSharedFactorColumns = 256;  // the most columns that one instruction multiplies
+// The rows of sums that a group of waves computes, and the rows or columns of a factor in one panel.
+inline constexpr int64_t kSharedFactorRows = 64;
+inline constexpr int64_t kSharedFactorColumns = 256;  // the most columns of sums that one instruction computes
 // The number of elements in a row of 128 bytes, which is also the step along k.
 int64_t shared_row_elements(DType dtype);
 
@@ -47,10 +48,10 @@ int64_t shared_factor_place(DType dtype, bool along_k, int64_t at, int64_t k);
 // memory accelerator does (PTX ISA, "Tensors", swizzle mode of 128 bytes). The elements of a row are neighbours; rows
 // are `pitch` elements apart. Elements outside the matrix are zero.
 struct MatrixBox {
-  int64_t rows = 0, columns = 0;  // size of one box, whose rows have 128 bytes each
-  int64_t boxes = 1;              // number of boxes: side by side in the matrix, one after another in shared memory
-  Affine row, column;  // position of the first element in the matrix, which begins where the global buffer does
-  int64_t matrix_rows = 0, matrix_columns = 0, pitch = 0;  // in elements
+  int64_t rows = 0, columns = 0;  // extents of one box in elements; a row of it has 128 bytes
+  int64_t boxes = 1;              // number of boxes, side by side in the matrix and one after another in shared memory
+  Affine row, column;  // row and column of the box's first element in the matrix, which begins where its buffer does
+  int64_t matrix_rows = 0, matrix_columns = 0, pitch = 0;  // the matrix's extents and row distance, in elements
 };
 // The box or boxes that a copy moves; nullopt if the copy cannot be made of boxes.
 std::optional<MatrixBox> box_of(const Kernel& kernel, const Instr& copy);

@@ -36,7 +36,7 @@ TilePlaces::TilePlaces(const Layout& layout, int team, int wave)
   }
   for (size_t bit = 0; bit < threads_bases_.size(); ++bit)
     if (threads_bases_[bit].vector == 0) replicated_ |= int64_t{1} << bit;
-  std::vector<std::vector<int64_t>> first;  // coordinates of each register's first element
+  std::vector<std::vector<int64_t>> first;  // of each register: the coordinates of its first element in thread 0
   for (int64_t number = 0; number < registers_; ++number) {
     const std::vector<int64_t> repeat = repeats_of(layout, number);
     std::vector<int64_t>& to = first.emplace_back();
@@ -89,7 +89,7 @@ std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_lay
     return out;
   };
   std::unordered_map<int64_t, int64_t> held;
-  for (int64_t at = from.size(); at-- > 0;) held[key(from, at)] = at;  // keeps the first of several positions
+  for (int64_t at = from.size(); at-- > 0;) held[key(from, at)] = at;  // of positions with equal keys, the first stays
   std::vector<int64_t> out;
   for (int64_t at = 0; at < by.size(); ++at) {
     const auto found = held.find(key(by, at));

@@ -16,8 +16,8 @@ namespace wl {
 inline constexpr int kTileRegisterCount = 8;
 
 struct TileRegister {
-  int64_t rows = 0, bytes = 0;      // number of rows, and bytes per row
-  std::vector<int64_t> first = {};  // coordinates in the tile of the register's first element
+  int64_t rows = 0, bytes = 0;      // number of rows that are used, and bytes used of each row
+  std::vector<int64_t> first = {};  // coordinates of the register's first element in the tile
   bool operator==(const TileRegister&) const = default;
 };
 

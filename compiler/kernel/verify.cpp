@@ -85,8 +85,8 @@ class Verifier {
 
   // The checks that each kind of operand must pass.
 
-  absl::Status operand_tile(const Instr&) const { return absl::OkStatus(); }   // check_tiles_of checks it
-  absl::Status operand_shape(const Instr&) const { return absl::OkStatus(); }  // check_tiles_of checks it
+  absl::Status operand_tile(const Instr&) const { return absl::OkStatus(); }   // check_tiles_of() checks the tile
+  absl::Status operand_shape(const Instr&) const { return absl::OkStatus(); }  // check_tiles_of() checks the tile
   absl::Status operand_slice(const Instr& instr) const {
     WL_RETURN_IF_ERROR(check_slice(instr, instr.slice));
     const InstrInfo& row = info(instr.op);
@@ -179,7 +179,7 @@ class Verifier {
     const uint32_t features = target.ok() ? (*target)->features : 0, wanted = info(instr.matrix).feature;
     return (features & wanted) == wanted ? absl::OkStatus() : fail(instr, cat(kernel_.target, " has no such matrices"));
   }
-  absl::Status operand_tiles(const Instr&) const { return absl::OkStatus(); }  // check_tiles_of checks them
+  absl::Status operand_tiles(const Instr&) const { return absl::OkStatus(); }  // check_tiles_of() checks the tiles
   absl::Status operand_axes(const Instr& instr) const {
     const int rank = tile_of(instr.args[0]).layout.rank();
     const auto exists = [rank](int axis) { return axis >= 0 && axis < rank; };

@@ -6,7 +6,7 @@ namespace wl {
 namespace {
 
 struct LibraryRow {
-  std::string_view name;  // a name in compiler/base/libraries.h
+  std::string_view name;  // the library's name in compiler/base/libraries.h
   decltype(&onednn_group) group;
   decltype(&onednn_source) source;
 };

@@ -12,7 +12,7 @@
 namespace wl {
 namespace {
 
-// Limits of that code, and numbers by which the library knows kinds of tensors.
+// The most tensors, axes of a tensor and post operations of a call, and oneDNN's numbers for kinds of tensors.
 constexpr size_t kMostTensors = 12, kMostRank = 6, kMostPosts = 16;
 constexpr int kSource = 1, kWeights = 33, kResult = 17, kPostOp = 16384, kSecond = 2;
 // For each number of columns that panels may have, the library's number for the format of weights in such panels
@@ -42,12 +42,12 @@ struct Tensor {
 
 // A loop that can be divided among threads. `axis` has, for each tensor, the axis that the loop iterates over, or -1.
 struct Loop {
-  int64_t extent = 1, step = 1;  // parts of the loop begin at multiples of `step`
+  int64_t extent = 1, step = 1;  // the loop's iterations; parts of the loop begin at multiples of `step`
   std::vector<int> axis;
 };
 
 struct Call {
-  std::vector<Tensor> tensors;  // source, weights, result, then the tensors of post steps
+  std::vector<Tensor> tensors;  // the tensors in order: source, weights, result, those of post steps
   bool convolution = false;
   std::vector<int64_t> window[4];
   Loop rows, columns, batch;  // the loops among which choice kDivided selects

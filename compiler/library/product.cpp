@@ -43,7 +43,7 @@ class Epilogue {
       }
     }
     if (!depends[result]) return false;
-    NodeId open_until = -1;  // the last reader of any earlier value
+    NodeId open_until = -1;  // the last node that reads any of the values before node `id`
     NodeId before = -1;
     for (NodeId id = domain_.contract; id <= result; ++id) {
       if (!depends[id]) continue;

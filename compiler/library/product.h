@@ -36,12 +36,12 @@ struct Activated {
 struct ProductTensor {
   NodeId input = -1;  // the input node; -1: the tensor is the output
   int64_t offset = 0;
-  std::vector<int64_t> strides;  // one stride for each atom of the domain
+  std::vector<int64_t> strides;  // one stride in elements for each atom of the domain
 };
 
 struct PostStep {
   std::optional<Activated> activation;  // a function of the result; if it is absent, `op` is applied
-  Op op = Op::add;                      // if there is no `activation`: result = op(result, tensor)
+  Op op = Op::add;                      // the step without an `activation`: result = op(result, tensor)
   ProductTensor tensor;
 };
 
@@ -53,12 +53,12 @@ struct SlidingLoop {
 };
 
 struct Product {
-  DType factors = DType::f32, type = DType::f32;  // dtype of left and right; dtype of the result
-  ProductTensor left, right, result;              // left does not vary along columns, right not along rows
+  DType factors = DType::f32, type = DType::f32;  // the dtype of left and right, and that of the result
+  ProductTensor left, right, result;              // left does not vary along the columns, right not along the rows
   std::vector<PostStep> post;
   // Whether this is a convolution: left has its weights, right is the image, and the rows are the output channels.
   bool convolution = false;
-  AtomId image = -1, channel = -1;  // loops over the batch and over the summed channels; -1: extent 1
+  AtomId image = -1, channel = -1;  // the loops over the batch and the summed channels; -1: no such loop
   SlidingLoop height, width;
 };
 

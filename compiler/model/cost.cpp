@@ -18,11 +18,13 @@
 namespace wl {
 namespace {
 
-constexpr double kLoad = 0.5;        // issue slots, for each element of a vector load or store
-constexpr double kScattered = 6;     // issue slots if neighbours in the loop are not neighbours in memory
-constexpr double kBeyondPeak = 1.3;  // the best kernels exceed the model's rates by this factor
-constexpr int kExpensive = 4;  // later passes over a row recompute values of at most so many slots, and keep others
-constexpr int64_t kUnpackedRows = 32;  // products of fewer rows do not pack the columns' operand
+constexpr double kLoad = 0.5;     // issue slots of a load or store, for each element
+constexpr double kScattered = 6;  // issue slots of an element, on CPUs, if neighbours in the loop are apart in memory
+constexpr double kBeyondPeak = 1.3;  // the best kernels exceed the model's rates by at most this factor
+// Later passes over a row recompute values that take at most so many issue slots, and keep the others.
+constexpr int kExpensive = 4;
+// On CPUs, contractions of at most so many rows do not pack the operand that has the columns.
+constexpr int64_t kUnpackedRows = 32;
 
 double ceil_to(double n, double unit) {
   return std::ceil(n / unit) * unit;
@@ -127,7 +129,7 @@ class Price {
     for (AtomId atom = 0; atom < static_cast<AtomId>(domain_.atoms.size()); ++atom)
       if (moves(atom) || (vector && holds(domain_.parallel, atom)))
         count *= static_cast<double>(domain_.atoms[atom].extent);
-    // scalar operations take as long as vector operations
+    // Scalar operations take as long as vector operations.
     return vector || domain_.vector < 0 ? count : count * machine_.target->lanes;
   }
 
@@ -143,7 +145,8 @@ class Price {
     double slots = 0;
     for (const Domain::Operand& operand : domain_.operands[id]) {
       if (operand.access.input >= 0) slots += fetch(operand.access, turns);
-      for (const Piece& piece : operand.pieces) slots += fetch(piece.access, turns) + turns;  // and a comparison
+      // A piece takes a comparison in each iteration, besides its load.
+      for (const Piece& piece : operand.pieces) slots += fetch(piece.access, turns) + turns;
     }
     return slots;
   }
@@ -153,7 +156,7 @@ class Price {
   void walk() {
     const RowPhases phases = row_phases(group_, domain_);
     const int count = static_cast<int>(group_.nodes.size());
-    // of each node: the last phase that uses its value
+    // Of each node: the last phase that uses its value.
     std::vector<int> last = phases.level;
     for (int id = count - 1; id >= 0; --id) {
       if (domain_.operands[id].empty()) continue;
@@ -210,7 +213,7 @@ class Price {
     const double lanes = machine_.target->lanes;
     const double batch = static_cast<double>(extent(domain_.batch));
     double share = 1;
-    double reads = 1;  // how often each element of the columns' operand is read
+    double reads = 1;  // how often each element of the operand with the columns is read
     if (machine_.target->is_gpu()) {
       // Chooses the best tile size: larger tiles waste more work at the edges, save more reads, and leave more units
       // idle.
@@ -271,7 +274,7 @@ class Price {
   const Domain& domain_;
   const Machine& machine_;
   const Rates& rates_;
-  const double counted_;  // share of the contraction's products that masks do not leave out
+  const double counted_;  // share of the contraction's products that no mask leaves out
   double slots_ = 0, least_slots_ = 0, contract_ns_ = 0, again_ns_ = 0;
   double contract_fill_ = 1;  // share of the GPU's units that a contraction's blocks keep busy
 };

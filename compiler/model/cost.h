@@ -10,9 +10,9 @@ namespace wl {
 
 struct Cost {
   double micros = 0;
-  double bound = 0;   // lower bound of the time: the launch, every value moved once, every element computed once
-  double busy = 0;    // us of the kernel, without the share of the machine that its blocks leave idle for other kernels
-  int64_t bytes = 0;  // bytes read and written
+  double bound = 0;   // us; lower bound: the launch, every value moved once, every element computed once
+  double busy = 0;    // us of the kernel's work, if no part of the machine were idle meanwhile
+  int64_t bytes = 0;  // bytes that the kernel reads and writes
 };
 
 // Returns the cost of one launch. `domain` is the group's domain, by analyze_group(). micros >= bound > 0.

@@ -103,7 +103,7 @@ class WorkCounter {
     const int height = static_cast<int>(layout.shape[0]), lanes = layout.lanes();
     const int vectors = static_cast<int>((layout.shape[1] + lanes - 1) / lanes);
     int left = vectors;
-    double share = 0;  // share of the steps that belong to second iterations
+    double share = 0;  // share of the steps that belong to the loop's second iteration
     for (int loop = reuse_.loops()[outer].parent; kernel_.compiler == "gcc" && loop > 0;
          loop = reuse_.loops()[loop].parent) {
       const Reuse::Loop& turns = reuse_.loops()[loop];
@@ -123,7 +123,7 @@ class WorkCounter {
   // Adds steps of matrix instructions. A step takes as long as its products of tile registers, but at least the latency
   // after which the next products can use their sums.
   void add_matrix_steps(const Instr& mma, double steps) {
-    constexpr double kLatency = 3.25;  // latency in times of one product: 52 cycles, a product takes 16
+    constexpr double kLatency = 3.25;  // latency of a product's sums, in times of a product: 52 / 16 cycles
     const MatrixInfo& row = info(mma.matrix);
     const Layout& layout = tile(mma.result).layout;
     const Arithmetic& rates = machine_.target->arithmetic;
@@ -178,7 +178,7 @@ class WorkCounter {
     const Reuse::Loop& turns = reuse_.loops()[loop];
     if (loop > 0 && turns.body == &kernel_.body && loop + 1 < static_cast<int>(reuse_.loops().size()) &&
         reuse_.loops()[loop + 1].body == &kernel_.body)
-      return;  // a loop over an outer digit of the block number
+      return;  // the loop is over an outer digit of the block number
     if (loop == 0) return;
     const bool innermost = call_is_innermost(loop);
     for (const Instr& instr : *turns.body) {
@@ -328,7 +328,7 @@ CpuCost calibrate(const std::vector<CpuSample>& samples, const Machine& machine,
   std::array<std::array<double, kCpuTerms>, kCpuTerms> normal = {};
   std::array<double, kCpuTerms> right = {}, x;
   x.fill(1);
-  constexpr double kPrior = 1e-3;  // weight of the target row's unit costs, in samples
+  constexpr double kPrior = 1e-3;  // weight of the target row's unit costs; a sample has weight 1
   double count = 0;
   for (const CpuSample& sample : samples) {
     if (sample.micro) continue;

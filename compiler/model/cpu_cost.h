@@ -19,19 +19,19 @@
 namespace wl {
 
 enum CpuTerm : int {
-  kMicro,       // ns of all micro-kernels' steps, by the table of step times
+  kMicro,       // ns of all micro-kernels' steps, by the table CpuCost::step_ns
   kCall,        // number of calls of micro-kernels
   kEntry,       // number of times that a micro-kernel's innermost loop is entered again within a call
   kEpilogue,    // issue slots of vector operations on operands and results, except multiply-adds
-  kPackLane,    // elements that are copied to scratch one by one, or gathered
-  kPackRow,     // rows that are copied to scratch
+  kPackLane,    // number of elements that are copied to scratch one by one, or gathered
+  kPackRow,     // number of rows that are copied to scratch
   kFromL2,      // ns for which micro-kernels wait for the second cache, by the rate of the target's row
   kFromL3,      // bytes of operands that enter the second cache while micro-kernels run
   kPackFromL3,  // bytes that enter the second cache while operands are packed
   kFromMemory,  // bytes that enter the third cache
   kMemoryRuns,  // number of contiguous runs that the cache lines of kFromMemory form
-  kMasked,      // cache lines of kFromMemory that only masked loads read, which train no prefetcher
-  kLaunch,      // launches of more than one thread
+  kMasked,      // number of cache lines of kFromMemory that masked loads read, which train no prefetcher
+  kLaunch,      // 1 for a launch of more than one thread, else 0
   kCpuTerms
 };
 struct CpuTermInfo {
@@ -43,7 +43,7 @@ struct MicroKernel {
   std::string compiler;
   int height = 0, vectors = 0;
   double step_ns = 0;  // ns of a step of matrix instructions, by the target's row; 0: a step of vector instructions
-  int hints = 0;       // cache lines that a step prefetches; each prefetch takes the place of a load
+  int hints = 0;       // number of prefetches of a step, each of which takes the place of a load
   double product = 1;  // time of one product of vectors (for example of words), in f32 multiply-adds
   bool operator==(const MicroKernel&) const = default;
   bool operator<(const MicroKernel& other) const {
@@ -66,7 +66,7 @@ CpuWork cpu_work(const Kernel& kernel, const Machine& machine);
 struct CpuCost {
   std::string device;                     // fingerprint of the device; empty: the costs follow from a target's row
   std::array<double, kCpuTerms> ns = {};  // ns per unit of each term
-  std::map<MicroKernel, double> step_ns;  // step times of measured micro-kernels; all others follow from fma_per_ns
+  std::map<MicroKernel, double> step_ns;  // ns of a step of each measured micro-kernel; others follow from fma_per_ns
   double fma_per_ns = 1;                  // rate of vector multiply-adds, for micro-kernels that are not in step_ns
   bool operator==(const CpuCost&) const = default;
 };
@@ -77,7 +77,7 @@ double cpu_ns(const CpuWork& work, const CpuCost& cost);
 struct CpuSample {
   CpuWork work;
   double ns = 0;
-  bool micro = false;  // a sample for step_ns: one micro-kernel with its data in the first cache
+  bool micro = false;  // whether the sample is for step_ns: one micro-kernel with its data in the first cache
 };
 // Fits non-negative unit costs by least squares of the relative error over all samples that are not `micro`. The unit
 // costs of the target's row are a prior with the weight of a thousandth of a sample, so a term that occurs in no sample

@@ -12,29 +12,32 @@
 namespace wl {
 namespace {
 
-constexpr int kExpensiveSlots = 4;  // an op of so many issue slots or more counts as expensive
+constexpr int kExpensiveSlots = 4;  // ops that take so many issue slots or more count as expensive
 
 // Amounts of one launch, for one worker: a thread of a CPU or a multiprocessor of a GPU.
 struct Facts {
   const Kernel& kernel;
   const Machine& machine;
-  double blocks = 1;                                        // blocks of the worker that has most blocks
-  double idle = 0;                                          // share of the workers' time in which they have no block
-  double must_move = 1;                                     // bytes of all arguments, divided by the number of workers
-  double read = 0, written = 0, scratch = 0, streamed = 0;  // bytes; an element that several lanes hold counts once
-  double gathers = 0, narrow = 0, strided = 0, moves = 0;   // numbers of vectors: gathered, scalar, strided, all moved
-  double fma = 0, cheap = 0, expensive = 0, folds = 0, crosses = 0;  // issue slots of vector operations
+  double blocks = 1;     // number of blocks of the worker with most blocks
+  double idle = 0;       // share of the workers' time in which they have no block
+  double must_move = 1;  // bytes of all arguments, divided by the number of workers
+  // Bytes read and written outside scratch, moved to and from scratch, and streamed; replicated elements count once.
+  double read = 0, written = 0, scratch = 0, streamed = 0;
+  // Numbers of vectors that are gathered, are scalars, have a stride above 1, and of all that move.
+  double gathers = 0, narrow = 0, strided = 0, moves = 0;
+  // Issue slots: of multiply-adds, of cheap and of expensive other ops, of folds and of crosses.
+  double fma = 0, cheap = 0, expensive = 0, folds = 0, crosses = 0;
   double turns = 0, barriers = 0, prefetches = 0;
-  double ahead = 0;                    // distance from a prefetch to its load, in bytes
-  double registers = 0;                // size of the largest tile that stays in registers, in vectors
-  double instructions = 0, loads = 0;  // instructions and loads in the kernel's text
-  double occupancy = 1;                // resident threads of a multiprocessor, as a share of its limit
+  double ahead = 0;                    // the longest distance from a load to its prefetch, in bytes
+  double registers = 0;                // vectors of the largest tile in registers; on GPUs a lane's elements
+  double instructions = 0, loads = 0;  // numbers of instructions and of loads in the kernel's text
+  double occupancy = 1;                // resident threads of a multiprocessor as a share of its limit; GPUs only
   double l1 = 0, l2 = 0, l3 = 0;       // bytes that enter each cache; CPUs only
   MicroKernel micro = {};              // the micro-kernel that has most steps
   CpuWork work = {};
   CpuCost cost = {};
   double polydl = 0;
-  double ns = 1;  // time that the analytic model predicts
+  double ns = 1;  // ns of a launch that the analytic model predicts
 
   double slots() const { return fma + cheap + expensive + folds + crosses; }
   double share(int term) const { return work.amount[term] * cost.ns[term] / ns; }
@@ -114,7 +117,8 @@ class FactCounter {
 
   void move(const Instr& instr, double times) {
     const bool store = instr.op == InstrOp::kStore;
-    const bool given = store || info(instr.op).is_async_copy();  // the tile is an operand, not the instruction's result
+    // Whether the tile that moves is args[0], as in stores and asynchronous copies, and not the result.
+    const bool given = store || info(instr.op).is_async_copy();
     const Tile& tile = kernel_.tiles[given ? instr.args[0] : instr.result];
     const KernelBuffer& buffer = kernel_.buffers[instr.slice.buffer];
     double each = 1;
@@ -189,7 +193,8 @@ void price_gpu(Facts& facts) {
   const double lanes = rates.slots_per_ns / units / std::max(1, kernel.wave);
   const double memory = (facts.read + facts.written) / (rates.memory_bytes_per_ns / units);
   const double shared = facts.scratch / (rates.near_bytes_per_ns / units * 4);
-  const double hidden = std::min(1.0, facts.occupancy * 2);  // half of the possible threads hide latency completely
+  // Half of the threads that may be resident on a multiprocessor hide all latency.
+  const double hidden = std::min(1.0, facts.occupancy * 2);
   facts.ns = rates.launch_us * 1000 + std::max({memory, shared, waves / lanes}) / std::max(0.05, hidden);
 }
 
@@ -198,7 +203,7 @@ struct Feature {
   double (*value)(const Facts& f);
 };
 constexpr Feature kFeatures[] = {
-    // Bytes that move at each level of memory, and their reuse
+    // Features about the bytes that move at each level of memory, and their reuse.
     {"read", [](const Facts& f) { return log_ratio(f.read, f.must_move); }},
     {"written", [](const Facts& f) { return log_ratio(f.written, f.must_move); }},
     {"scratch", [](const Facts& f) { return log_ratio(f.scratch, f.must_move); }},
@@ -213,20 +218,20 @@ constexpr Feature kFeatures[] = {
     {"must_of_l3", [](const Facts& f) { return log_ratio(f.must_move, f.machine.l3_bytes); }},
     {"working_sets", [](const Facts& f) { return log_ratio(f.polydl, f.must_move); }},
     {"intensity", [](const Facts& f) { return log_ratio(f.slots(), f.must_move); }},
-    // Occupancy
+    // Features about how full the machine is.
     {"blocks", [](const Facts& f) { return std::log2(f.blocks); }},
     {"idle", [](const Facts& f) { return f.idle; }},
     {"occupancy", [](const Facts& f) { return f.occupancy; }},
     {"threads", [](const Facts& f) { return std::log2(std::max(1, f.kernel.threads)); }},
     {"team", [](const Facts& f) { return std::log2(std::max(1, f.kernel.team)); }},
     {"teams", [](const Facts& f) { return std::log2(std::max(1, f.kernel.teams)); }},
-    // Vector width, and the order of memory accesses
+    // Features about the width of vectors, and the order of memory accesses.
     {"lanes", [](const Facts& f) { return std::log2(f.kernel.vector_lanes()); }},
     {"moves", [](const Facts& f) { return log_ratio(f.moves, f.slots()); }},
     {"narrow", [](const Facts& f) { return f.narrow / (f.moves + 1); }},
     {"strided", [](const Facts& f) { return f.strided / (f.moves + 1); }},
     {"gathers", [](const Facts& f) { return f.gathers / (f.moves + 1); }},
-    // Stages
+    // Features about prefetches, barriers, loops, the kernel's text and registers.
     {"prefetches", [](const Facts& f) { return log_ratio(f.prefetches, f.turns); }},
     {"ahead", [](const Facts& f) { return std::log2(1 + f.ahead); }},
     {"barriers", [](const Facts& f) { return log_ratio(f.barriers, f.turns); }},
@@ -237,7 +242,7 @@ constexpr Feature kFeatures[] = {
     {"accumulators", [](const Facts& f) { return std::log2(f.kernel.accumulators); }},
     {"clang", [](const Facts& f) { return f.kernel.compiler == "clang" ? 1.0 : 0.0; }},
     {"registers", [](const Facts& f) { return f.registers / std::max(1, f.machine.target->vector_registers); }},
-    // Arithmetic mix
+    // Features about the mix of operations, and the micro-kernel.
     {"fma", [](const Facts& f) { return f.fma / (f.slots() + 1); }},
     {"dear", [](const Facts& f) { return f.expensive / (f.slots() + 1); }},
     {"folds", [](const Facts& f) { return f.folds / (f.slots() + 1); }},
@@ -248,7 +253,7 @@ constexpr Feature kFeatures[] = {
     {"tile", [](const Facts& f) { return 1.0 * f.micro.height * f.micro.vectors; }},
     {"loads_a_product",
      [](const Facts& f) { return f.micro.height == 0 ? 0.0 : 1.0 / f.micro.height + 1.0 / f.micro.vectors; }},
-    // The analytic model's predictions
+    // Features that the analytic model predicts.
     {"share_call", [](const Facts& f) { return f.share(kCall); }},
     {"share_entry", [](const Facts& f) { return f.share(kEntry); }},
     {"share_epilogue", [](const Facts& f) { return f.share(kEpilogue); }},

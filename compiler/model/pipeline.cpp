@@ -13,12 +13,12 @@ namespace {
 // Latencies from a warp's request to its first value while nothing else is under way. For the targets of the table,
 // vendors' documents agree within a factor of 1.5.
 constexpr double kMemoryNs = 450, kL2Ns = 180, kSharedNs = 18, kBarrierNs = 20;
-constexpr double kSharedBytesPerNs = 200;  // for each multiprocessor: 128 bytes per clock cycle
+constexpr double kSharedBytesPerNs = 200;  // rate of a multiprocessor's shared memory: 128 bytes per clock cycle
 // The time from a block's last store of its partial sums to another block's first load of them: fences, two barriers
 // and a counter. Two blocks that share a tile of 64 x 64 took 10 us longer on an H200
 // (docs/design/gpu-products.md#split-k).
 constexpr double kJoinNs = 3000;
-constexpr double kIssuers = 4;  // warp schedulers of a multiprocessor; warps of one scheduler hide each other's latency
+constexpr double kIssuers = 4;  // warp schedulers of a multiprocessor; the warps of one hide each other's latency
 
 // How many different tiles of rows, and of columns, `blocks` neighbouring blocks read together.
 struct Met {
@@ -31,8 +31,9 @@ Met tiles_met(double blocks, double raster, double column_tiles) {
 
 // The time in ns for which a block waits for the tiles of one step if no other block shares its multiprocessor.
 struct Loads {
-  double l2 = 0, cache = 0, memory = 0;  // transfer times of the bytes from L2, from the cache, from memory
-  double ns = 0;                         // time until the last byte has arrived
+  // Transfer times of a step's tiles: from the L2, from the cache behind the L2s of several dies, and from memory.
+  double l2 = 0, cache = 0, memory = 0;
+  double ns = 0;  // time until the last byte of a step has arrived
 };
 
 // All tiles of a step pass through the L2. A tile that some of the `wave` blocks running at the same time read comes
@@ -128,7 +129,7 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
   const double fma_per_ns = rates.slots_per_ns / units *
                             (matrix ? matrix_rate(*matrix, *machine.target)
                                     : arithmetic.multiply_adds(product.dtype, product.dtype, product.dtype));
-  const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // time for one element along the reduced axis
+  const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // ns of a block's products for one element along K
   const double warps = static_cast<double>(threads) / gpu.wave;
   // Bytes that are read from shared memory for one element of the depth (the reduced axis). Without matrix
   // instructions, lanes that read the same word are served together.
@@ -138,7 +139,7 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
                     static_cast<double>(info(*matrix).k)
               : static_cast<double>(s[kThreadRows] + s[kThreadColumns]) * bytes / 2);
   const double unrolled = matrix || s[kUnrollK] > 1 || s[kRegisterStages] > 1 ? 2 : 1;
-  const double at_once = matrix ? static_cast<double>(info(*matrix).k) : 1;  // elements of the depth in one read
+  const double at_once = matrix ? static_cast<double>(info(*matrix).k) : 1;  // elements along K that one read serves
   double use_ns = pipelined_ns(kSharedNs + at_once * shared_bytes / kSharedBytesPerNs, at_once * compute_ns,
                                step / at_once, unrolled, std::max(1.0, warps / kIssuers));
   use_ns = std::max(use_ns, step * shared_bytes / kSharedBytesPerNs) + kBarrierNs / beside;
@@ -146,7 +147,7 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
   // barrier.
   if (s[kRegisterStages] == 1) use_ns += kSharedNs / (beside * std::max(1.0, warps / kIssuers));
   if (s[kAsyncCopies] == 0)
-    use_ns += step * (tile_rows + tile_columns) * bytes / kSharedBytesPerNs;  // the lanes that compute also copy
+    use_ns += step * (tile_rows + tile_columns) * bytes / kSharedBytesPerNs;  // lanes that compute also copy the tiles
 
   const Loads loads = loads_of(s, product, machine, bytes, wave);
   const double turns = std::ceil(product.depth / step / parts);

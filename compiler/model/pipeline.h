@@ -19,21 +19,25 @@ double pipelined_ns(double load_ns, double use_ns, double turns, double stages, 
 // The extents of a contraction, as the model needs them.
 struct ProductExtents {
   ProductLoops loops;
-  double depth = 1;                          // number of elements that each sum adds up
-  double fresh_rows = 1, fresh_columns = 1;  // elements of an operand's inputs per element that the loops read
-  int64_t bytes = 4;                         // size of an element in the products
-  DType dtype = DType::f32;                  // of the sums
+  double depth = 1;  // extent of K: number of products that each sum adds up
+  // Of the operand with the rows, and with the columns: elements of its inputs per element that loops read, at most 1.
+  double fresh_rows = 1, fresh_columns = 1;
+  int64_t bytes = 4;         // size in bytes of an element in the products: that of a sum, at least 4
+  DType dtype = DType::f32;  // dtype of the sums
 };
 ProductExtents product_extents(const Graph& group, const Domain& domain);
 
 // The time in ns that a schedule of space_gpu_contract() should take on a GPU or its simulator. Times of a step along K
 // are those of one block that has a multiprocessor alone.
 struct GpuContractTime {
-  double ns = 0;                            // time of the whole kernel
-  double products = 0, shared = 0, l2 = 0;  // time of a step for multiplying, for reading shared memory, for reading L2
-  double cache = 0, memory = 0;  // time of a step for reading the cache behind the dies' L2s, for reading memory
-  double use = 0;                // time of a step once its data has arrived
-  double steps = 0, beside = 1, waves = 1;  // steps of a block; blocks at once on a multiprocessor; rounds of blocks
+  double ns = 0;  // time of the whole kernel in ns
+  // Times in ns of a step along K: for multiplying, for reading shared memory, and for reading L2.
+  double products = 0, shared = 0, l2 = 0;
+  // Times in ns of a step along K: for reading the cache behind the L2s of several dies, and for reading memory.
+  double cache = 0, memory = 0;
+  double use = 0;  // ns of a step along K once its data is in shared memory
+  // Steps along K of a block; blocks that share a multiprocessor; rounds in which all blocks run.
+  double steps = 0, beside = 1, waves = 1;
 };
 GpuContractTime gpu_contract_time(const Schedule& schedule, const ProductExtents& product, const Machine& machine);
 double gpu_contract_ns(const Schedule& schedule, const ProductExtents& product, const Machine& machine);

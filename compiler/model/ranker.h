@@ -26,13 +26,13 @@ struct TreeNode {
 using Tree = std::vector<TreeNode>;  // node 0 is the root; children have higher numbers than their parent
 
 struct Forest {
-  int rows = 0, groups = 0;  // rows and groups of the training data
+  int rows = 0, groups = 0;  // numbers of measured kernels, and of groups, in the training data
   std::vector<Tree> trees;
   bool operator==(const Forest&) const = default;
 };
 
 struct Ranker {
-  std::map<std::string, Forest> forests;  // by Features::kind
+  std::map<std::string, Forest> forests;  // of each kind of kernels (Features::kind): its trees
   bool knows(const std::string& kind) const { return forests.contains(kind); }
   // Returns the logarithm of the expected ns, up to a constant that all kernels of a group share; for an unknown kind,
   // that of the analytic estimate.

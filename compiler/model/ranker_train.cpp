@@ -39,7 +39,7 @@ constexpr std::pair<const char*, const char*> kParameters[] = {{"objective", "ra
 
 // The training data of one kind of kernels. The rows of a group are contiguous.
 struct Table {
-  std::vector<float> values, labels, margins;  // values are row-major
+  std::vector<float> values, labels, margins;  // `values`: the features of all rows, row by row
   std::vector<unsigned> groups;                // number of rows of each group
   size_t rows() const { return labels.size(); }
 };

@@ -5,8 +5,8 @@
 namespace wl {
 namespace {
 
-constexpr double kGpuLaunchUs = 2.5;  // for a launch within a graph of launches, with the latency of the first loads
-constexpr double kCpuLaunchUs = 0.8, kCpuAloneUs = 0.05;  // to wake threads that still spin; to call a function
+constexpr double kGpuLaunchUs = 2.5;  // us of a launch within a graph of launches, with the latency of the first loads
+constexpr double kCpuLaunchUs = 0.8, kCpuAloneUs = 0.05;  // us to wake threads that still spin; us to call a function
 // The nominal rates of a CPU are those of one multiply-add unit. Most CPUs have two, but loads and stores also use
 // issue slots.
 constexpr double kCpuSlots = 1.1, kContractShare = 1.75;

@@ -15,21 +15,22 @@ namespace wl {
 struct Rates {
   double launch_us = 0;              // us from the end of one kernel to the first instruction of the next
   double alone_us = 0;               // us from the end of one kernel to the start of a kernel of one thread
-  double slots_per_ns = 0;           // issue slots, counted in f32 elements
+  double slots_per_ns = 0;           // issue slots per ns; a slot does one operation on one f32 element
   double contract_flops_per_ns = 0;  // rate of large f32 products in good kernels
-  double memory_bytes_per_ns = 0, far_bytes_per_ns = 0, near_bytes_per_ns = 0;  // rates of memory, L3 (a GPU's L2), L2
+  // Bytes per ns from memory, from the L3, and from the L2. On GPUs, the last two are both the rate of the L2.
+  double memory_bytes_per_ns = 0, far_bytes_per_ns = 0, near_bytes_per_ns = 0;
   // The rate of the L2s of all dies of a GPU together. With several dies, near_bytes_per_ns is that of the cache behind
   // the L2s, which all dies share.
   double die_bytes_per_ns = 0;
-  double far_bytes = 0, near_bytes = 0;  // values up to these sizes are still in the L3 or L2 when they are read
-  double row_bytes = 0;  // rows up to this size stay in a thread's or block's fast memory between passes
-  double workers = 1;    // number of elements that must be computed at once to fill the machine
+  double far_bytes = 0, near_bytes = 0;  // values up to these sizes stay in the L3, or in the L2, until they are read
+  double row_bytes = 0;  // rows up to this size stay in a thread's or block's fast memory between walks over the row
+  double workers = 1;    // number of elements that must be computed at once to keep the machine busy
   // Returns the rate at which a value of `bytes` bytes is read from the cache or memory where the previous kernel left
   // it.
   double home_of(double bytes) const {
     return bytes <= near_bytes ? near_bytes_per_ns : bytes <= far_bytes ? far_bytes_per_ns : memory_bytes_per_ns;
   }
-  double small_bytes = 0;  // groups that move fewer bytes run on one thread; 0: no group does
+  double small_bytes = 0;  // a group that moves fewer bytes than this runs on one thread; 0: no group does
 };
 Rates rates_of(const Machine& machine);
 

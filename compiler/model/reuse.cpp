@@ -64,7 +64,7 @@ int Reuse::add_loop(VarId var, int parent, double trips) {
 // otherwise one loop runs over the blocks.
 void Reuse::add_digits() {
   double blocks = std::ceil(static_cast<double>(kernel_.grid) / std::max(1, kernel_.threads));
-  std::map<int64_t, std::vector<VarId>> digits;  // by divisor
+  std::map<int64_t, std::vector<VarId>> digits;  // of each divisor: the variables (block / divisor) % mod
   bool whole = kernel_.vars.empty();
   const Affine block{0, {{0, 1}}};
   for (VarId v = 1; v < static_cast<VarId>(kernel_.vars.size()); ++v) {
@@ -235,7 +235,7 @@ double Reuse::trips(int loop, int outer, int64_t turn) const {
 
 double Reuse::reach(VarId var, int loop, int stop) const {
   if (const int turns = loop_of(var, loop); turns >= 0) {
-    // only the loops from `loop` out to the one inside `stop` iterate
+    // Only the loops from `loop` out to the one inside `stop` iterate.
     for (int l = loop; l != stop && l >= 0; l = loops_[l].parent)
       if (l == turns) return loops_[turns].trips;
     return 1;
@@ -361,7 +361,8 @@ double Reuse::misses(int index, const Cache& cache, bool cold) const {
   const Reference& reference = references_[index];
   const double capacity = static_cast<double>(cache.bytes);
   double inside = measure(index, reference.loop).lines;
-  double all = inside, first = inside;  // first: cache lines that the `earlier` reference has not left in the cache
+  // `all`: the cache lines brought in; `first`: those of them that nothing in this launch has touched before.
+  double all = inside, first = inside;
   // The data of the earlier reference is still in the cache if everything that was touched in between fits too.
   const auto follow = [&](int around) {
     if (reference.earlier < 0 || meeting(references_[reference.earlier].loop, reference.loop) != around) return;

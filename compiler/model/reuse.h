@@ -42,8 +42,8 @@ class Reuse {
   struct Loop {
     VarId var = -1;
     int parent = -1;
-    const std::vector<Instr>* body = nullptr;  // loop 0 and digits have the kernel's body
-    const Instr* instr = nullptr;              // null for loop 0 and digits
+    const std::vector<Instr>* body = nullptr;  // the loop's instructions; of loop 0 and digits: the kernel's body
+    const Instr* instr = nullptr;              // the loop's own instruction; null for loop 0 and digits
     double trips = 1;                          // mean number of iterations each time the loop is entered
     double entries = 1;                        // number of times that the loop is entered in one launch
     int64_t most = 1;                          // largest number of iterations of one entry
@@ -51,14 +51,14 @@ class Reuse {
   // A memory access: a load, store or gather.
   struct Reference {
     const Instr* instr = nullptr;
-    int loop = 0;  // innermost loop around the access
+    int loop = 0;  // index of the innermost loop around the access
     BufferId buffer = -1;
     bool store = false;
-    double executions = 1;              // of one launch
-    double lanes = 1;                   // lanes of the tile's vectors
+    double executions = 1;              // number of executions in one launch
+    double lanes = 1;                   // number of lanes of the tile's vectors
     double vectors = 1;                 // vectors (or scalars) that one execution moves; a partial vector counts as one
     std::vector<int64_t> extents = {};  // extents of the tile, as far as its bounds let it reach
-    int earlier = -1;                   // an earlier reference that touches the same data; -1: none
+    int earlier = -1;                   // index of an earlier reference that touches nearly the same data; -1: none
   };
 
   // The kernel must outlive this object, and must be one for a CPU (kernel.wave == 0).
@@ -68,7 +68,7 @@ class Reuse {
   const std::vector<Reference>& references() const { return references_; }
   const Kernel& kernel() const { return kernel_; }
 
-  bool is_inside(int loop, int outer) const;  // also true if both are the same loop
+  bool is_inside(int loop, int outer) const;  // true also if both are the same loop
   // Returns the number of iterations of `loop` while `outer`, a loop around it, is in iteration `turn` and all other
   // loops are in their first iteration.
   double trips(int loop, int outer, int64_t turn) const;
@@ -89,7 +89,7 @@ class Reuse {
     double count = 1;
   };
   struct Box {
-    double run = 1;  // contiguous elements
+    double run = 1;  // number of contiguous elements
     std::vector<Stride> rows;
   };
 
@@ -120,7 +120,7 @@ class Reuse {
   const Kernel& kernel_;
   std::vector<Loop> loops_;
   std::vector<Reference> references_;
-  std::vector<int> digit_;  // of each variable: the loop of the digit that it is; -1: it is no digit
+  std::vector<int> digit_;  // of each variable: index of its loop if it is a digit of the block number; else -1
   std::vector<double> turn_bytes_, run_bytes_;
 };
 

@@ -65,7 +65,7 @@ Roofline roofline(const Graph& group, const Machine& machine) {
   Roofline bound;
   // The nominal copy rate is that of one thread, and counts bytes read and bytes written.
   bound.memory_ns = cached ? bytes / (target.l2_bytes_per_ns * threads) : bytes / (target.copy_bytes_per_ns * threads);
-  double slots = 0;  // issue slots of all elements; the nominal rate counts two operations in a slot
+  double slots = 0;  // issue slots of all elements; the nominal rate counts two operations for each slot
   const double counted = counted_share(group, machine);
   for (const Node& node : group.nodes) {
     const OpClass cls = class_of(node.op);

@@ -10,8 +10,8 @@
 
 namespace wl {
 
-Axis threads_axis(const Machine& machine);   // thread counts: all threads, half of them, ..., 1
-Axis compiler_axis(const Machine& machine);  // one value for each compiler of the machine
+Axis threads_axis(const Machine& machine);   // the axis of thread counts: all of the machine, half of them, ..., 1
+Axis compiler_axis(const Machine& machine);  // the axis of compilers, with one value for each compiler of the machine
 // Returns an axis with those of `values` for which admit() is true. The first value is always kept, so the axis is not
 // empty.
 Axis axis(Choice choice, std::initializer_list<int64_t> values, const std::function<bool(int64_t)>& admit = nullptr);
@@ -22,9 +22,10 @@ const std::vector<int64_t>& values_of(const Space& space, Choice choice);
 Axis stream_axis(const Graph& group, const Domain& domain, const Machine& machine);
 
 bool has_value(const Axis& axis, int64_t value);
-int64_t largest_up_to(const std::vector<int64_t>& values, int64_t wanted);  // if all are larger: the first value
-int64_t footprint(const Graph& group);                                      // bytes of all inputs and outputs
-int64_t cache_share(const Machine& machine);  // bytes that stay in caches between launches
+// Returns the largest value that is at most `wanted`; if there is none, the first value.
+int64_t largest_up_to(const std::vector<int64_t>& values, int64_t wanted);
+int64_t footprint(const Graph& group);        // the bytes of a group's inputs and outputs
+int64_t cache_share(const Machine& machine);  // how many bytes of data stay in the CPU's caches between launches
 using Chosen = std::vector<std::pair<Choice, int64_t>>;
 // Returns the point with the chosen values, and with the first value on all other axes; an empty point if the space
 // lacks an axis or an axis lacks its value.

@@ -8,7 +8,7 @@ namespace wl {
 namespace {
 
 struct KernelKind {
-  std::string_view name;  // what follows "class=" in a plan
+  std::string_view name;  // the word after "class=" in plans of these kernels
   bool gpu;
   std::string_view title;
 };

@@ -36,7 +36,7 @@ enum class InGroup : uint8_t {
 struct ChoiceInfo {
   std::string_view name, type;
   std::vector<int64_t> values;     // values of the axis if all groups have the same; else empty
-  InGroup stitched[2], packed[2];  // how parts have the choice: [0] on CPUs, [1] on GPUs
+  InGroup stitched[2], packed[2];  // how stages and members have the choice: [0] on CPUs, [1] on GPUs
   std::string_view plan_1;         // the choice's names in plans of version 1, separated by |
   uint32_t kinds;                  // bit i is set if kernels of kKernelKinds[i] may have the choice
   std::string_view meaning;
@@ -54,13 +54,13 @@ inline constexpr std::array<int64_t, kChoices> kAbsent = {
 #undef CHOICE
 };
 
-// Constants for choices whose values have names. The comment behind each line names the choice.
-inline constexpr int64_t kGcc = 0, kClang = 1;                                      // kCompiler
-inline constexpr int64_t kKeepCostly = 0, kKeepAll = 1;                             // kKeep
-inline constexpr int64_t kCopyTaps = 0, kCopyRows = 1, kCopyWhole = 2;              // kCopyImage
-inline constexpr int64_t kDividedRows = 0, kDividedColumns = 1, kDividedBatch = 2;  // kDivided
-inline constexpr int64_t kNoMatrix = 0;  // kMatrix; the value 1 + n is row n of compiler/target/matrix.def
-inline constexpr int64_t kRowRecomputed = 0, kRowInShared = 1, kRowInRegisters = 2;  // kRowStorage
+// Constants for the values of choices whose values have names.
+inline constexpr int64_t kGcc = 0, kClang = 1;                                      // values of kCompiler
+inline constexpr int64_t kKeepCostly = 0, kKeepAll = 1;                             // values of kKeep
+inline constexpr int64_t kCopyTaps = 0, kCopyRows = 1, kCopyWhole = 2;              // values of kCopyImage
+inline constexpr int64_t kDividedRows = 0, kDividedColumns = 1, kDividedBatch = 2;  // values of kDivided
+inline constexpr int64_t kNoMatrix = 0;  // value of kMatrix: no instruction; 1 + n is row n of target/matrix.def
+inline constexpr int64_t kRowRecomputed = 0, kRowInShared = 1, kRowInRegisters = 2;  // values of kRowStorage
 
 const ChoiceInfo& info(Choice choice);
 inline std::string_view name_of(Choice choice) {
@@ -105,7 +105,7 @@ class Schedule {
   [[noreturn]] static void no_value(Choice choice);
   int64_t at(Choice choice) const { return values_[static_cast<size_t>(choice)]; }
 
-  std::array<int64_t, kChoices> values_;  // kVaries for every choice without a value
+  std::array<int64_t, kChoices> values_;  // the value of each choice; kVaries: the choice has none
   std::vector<Schedule> parts_;
 };
 

@@ -14,11 +14,12 @@ namespace wl {
 
 // The functions with which read_pieces() makes instructions, for the tiles of one lowering.
 struct PieceReader {
-  std::function<TileId(DType)> tile;  // makes a tile with every axis that some piece moves along
-  std::function<void(Instr)> push;    // appends an instruction to the lowering's code
+  std::function<TileId(DType)> tile;  // the function that makes a tile with every axis that some piece moves along
+  std::function<void(Instr)> push;    // the function that appends an instruction to the lowering's code
   std::function<Slice(const Access&)> slice;
   std::function<SliceGuard(const Guard&)> guard;
-  std::function<int(const Access&, DType, Instr& map)> affine;  // appends offset + sum of strides * atoms to `map`
+  // Appends the value of an access (offset + sum of strides * atoms) to the expression of `map`; returns its position.
+  std::function<int(const Access&, DType, Instr& map)> affine;
 };
 
 // Makes the instructions that read the pieces, and returns the tile that holds their value.

@@ -25,11 +25,11 @@ struct Axis {
   std::string name;  // the choice's name in plans, after "s0." for stage 0 or "m0." for members of kind 0
   std::vector<int64_t> values;
   std::optional<Choice> choice;
-  std::vector<int> path;  // empty: the choice is the whole group's; else numbers of a part and of parts within it
+  std::vector<int> path;  // the number of the part that has the choice, then of the part in it; empty: the whole group
 };
 
-const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name);  // null if no axis has this name
-const Axis* axis_of(const std::vector<Axis>& axes, Choice choice);  // for a choice of the whole group; null: no axis
+const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name);  // the axis with this name; null: none
+const Axis* axis_of(const std::vector<Axis>& axes, Choice choice);  // the whole group's axis of a choice; null: none
 // Returns the axis of the whole space that stands for a part's axis. `prefix`: 's' for a stage, 'm' for a kind of
 // member.
 Axis axis_in_part(char prefix, int number, const Axis& axis);
@@ -37,11 +37,11 @@ Axis axis_in_part(char prefix, int number, const Axis& axis);
 // Whether a text denotes the value: by its number, or by its name if the choice has named values.
 bool spells(const Axis& axis, int64_t value, std::string_view text);
 
-using Point = std::vector<int>;  // for each axis an index into its values
+using Point = std::vector<int>;  // a point has for each axis an index into the axis's values
 
 struct Space {
-  std::string prefix;     // e.g. "plan 2 target=cpu:avx512 class=rows"
-  std::string_view kind;  // "rows"
+  std::string prefix;     // how plans begin, such as "plan 2 target=cpu:avx512 class=rows"
+  std::string_view kind;  // the word after "class=" in plans, such as "rows"
   std::vector<Axis> axes;
   // A point is legal if `legal` and `legal_point` both return true. A function that is not set allows every point.
   std::function<bool(const Schedule&)> legal;
@@ -67,7 +67,7 @@ struct Space {
     std::function<bool(const Schedule&)> legal;
   };
   std::vector<Part> parts;
-  uint64_t count(uint64_t limit = 10'000'000) const;  // number of legal points, at most `limit`
+  uint64_t count(uint64_t limit = 10'000'000) const;  // the number of the space's legal points, at most `limit`
   // Returns "12 legal points" or, if a count would take long, "more than 12 legal points" or "too many legal points to
   // count".
   std::string count_text() const;

@@ -13,9 +13,9 @@
 namespace wl {
 namespace {
 
-constexpr size_t kSeeds = 8;  // most seeds of a space; spaces without a cost model have as many
-constexpr int kStarts = 3;    // number of walks
-constexpr int kRounds = 2;    // most rounds of a walk (coordinate descent); each round covers all axes
+constexpr size_t kSeeds = 8;  // the most seeds of a space once a cost model has chosen them
+constexpr int kStarts = 3;    // the number of former seeds from which coordinate descents start
+constexpr int kRounds = 2;    // the most rounds of a coordinate descent; each round covers all axes
 constexpr double kWorst = 1e300;
 
 // The expected costs of a space's points. Each cost is computed once; kWorst stands for illegal points and unknown

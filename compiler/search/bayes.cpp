@@ -10,9 +10,9 @@
 namespace wl {
 namespace {
 
-constexpr size_t kBayesStart = 12;  // trials that are needed to fit a process; with fewer, `ranked` proposes
-constexpr int kBayesRandom = 600;   // random candidates
-constexpr size_t kAround = 6;       // number of best points, and of local optima, whose neighbours are candidates
+constexpr size_t kBayesStart = 12;  // number of trials that a Gaussian process needs; with fewer, `ranked` proposes
+constexpr int kBayesRandom = 600;   // number of random points among the candidates
+constexpr size_t kAround = 6;       // number of fastest points, and of local optima, whose neighbours are candidates
 
 }  // namespace
 

@@ -6,9 +6,9 @@
 namespace wl {
 namespace {
 
-constexpr double kPrior = 0.25;     // part of (time - bound) that the second round is expected to save
-constexpr double kLearn = 0.5;      // weight of the last round in the average
-constexpr double kLeastLeft = 0.1;  // least part of the time that counts as possible gain, since bounds are nominal
+constexpr double kPrior = 0.25;     // the part of (time - bound) that a search's second round is expected to save
+constexpr double kLearn = 0.5;      // the weight of the latest round in the average of parts saved
+constexpr double kLeastLeft = 0.1;  // the least part of a time that counts as possible gain: bounds are nominal
 constexpr double kLeastShare = 0.05;
 constexpr double kWorthARound = 1e-3;  // part of the time that a round must be expected to save, else the search stops
 

@@ -11,8 +11,8 @@ namespace wl {
 // The state of the search of one group.
 struct Standing {
   int64_t launches = 1;         // how often the whole graph launches the group's kernel
-  double bound_ns = 0;          // lower bound of the time of any kernel of the group
-  std::vector<double> best_ns;  // best time after each round; 0: no candidate has been correct yet
+  double bound_ns = 0;          // lower bound in ns of the time of any kernel of the group
+  std::vector<double> best_ns;  // least time in ns after each round; 0: no candidate has been correct yet
 };
 
 // Returns the part of (time - bound) that the next round is expected to save. It is an exponential average: it begins

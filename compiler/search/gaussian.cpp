@@ -10,15 +10,15 @@
 namespace wl {
 namespace {
 
-constexpr double kWeights[] = {0.05, 0.3, 1, 3, 8};  // weights to try for a feature: how much its whole range matters
-constexpr double kNoises[] = {1e-3, 1e-2, 1e-1};     // variances to try for the noise of standardised log times
+constexpr double kWeights[] = {0.05, 0.3, 1, 3, 8};  // weights that are tried for each feature's distances
+constexpr double kNoises[] = {1e-3, 1e-2, 1e-1};     // variances that are tried for the noise of standardised log times
 constexpr int kSweeps = 2;                           // number of passes over all features while weights are fitted
-constexpr size_t kMostFitted = 64;                   // most trials to which weights are fitted
-constexpr size_t kMostTrials = 256;  // the posterior is computed from at most so many trials, the fastest
-constexpr double kApart = 0.5;       // least distance of two different values of an axis
-constexpr size_t kFewValues = 4;     // axes with more values may have alignment as a further feature
-constexpr double kBlame = 2.0;       // deviations added to a failure for each unit of blame() above 1
-constexpr double kTail = 1.0;        // deviations from the median; slower times are compressed
+constexpr size_t kMostFitted = 64;                   // the most trials to which weights are fitted
+constexpr size_t kMostTrials = 256;  // the most trials, the fastest, from which the posterior is computed
+constexpr double kApart = 0.5;       // the least distance of two different values of an axis
+constexpr size_t kFewValues = 4;     // an axis with more values may have alignment as a further feature
+constexpr double kBlame = 2.0;       // deviations added to the time of a failure per unit of blame() above 1
+constexpr double kTail = 1.0;        // times slower than the median by more deviations are compressed
 
 // Returns the distances between the values of an axis. They depend on the ranks of the values by size, not on their
 // order on the axis.

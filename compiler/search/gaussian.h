@@ -30,7 +30,8 @@ class Gaussian {
     const Gaussian& process_;
     const std::vector<Point>& points_;
     std::vector<double> mean_, variance_;
-    std::vector<std::vector<double>> solved_;  // a row for each trial and for each assumed one; a column for each point
+    // The covariances, solved with the Cholesky factor: a row per trial and per assumed trial, a column per point.
+    std::vector<std::vector<double>> solved_;
   };
 
  private:
@@ -39,7 +40,8 @@ class Gaussian {
   double distance(size_t part, const Point& a, const Point& b) const;
   // Returns the weighted distance of two points; the covariance of their times is exp(-exponent).
   double exponent(const Point& a, const Point& b) const;
-  std::vector<double> exponents_of(const std::vector<size_t>& which) const;  // a matrix, filled below the diagonal
+  // Returns exponent() of all pairs of points as a matrix that is filled below the diagonal.
+  std::vector<double> exponents_of(const std::vector<size_t>& which) const;
   // Computes factor_ and solution_ from some of the points. Returns the log marginal likelihood of their times, up to a
   // constant.
   double factorise(const std::vector<size_t>& which, const std::vector<double>& exponents);
@@ -49,7 +51,7 @@ class Gaussian {
   std::vector<double> weight_;
   double noise_ = 0.01;
   std::vector<Point> points_;
-  std::vector<double> y_;  // standardised logarithms of times
+  std::vector<double> y_;  // the standardised logarithms of the points' times
   double best_ = 0;
   std::vector<double> factor_, solution_;  // Cholesky factor L of the covariance, and the solution of L x = y
 };

@@ -7,10 +7,10 @@
 namespace wl {
 namespace {
 
-constexpr size_t kPopulation = 16;  // size of the population, which is the fastest correct trials
-constexpr int kTournament = 3;      // number of trials from which a parent is chosen, the fastest of them
-constexpr int kTries = 64;          // most children that are made for each wanted point
-constexpr int kFarEvery = 3;        // of so many mutations, one may lead to any value
+constexpr size_t kPopulation = 16;  // the number of trials in the population, which are the fastest correct ones
+constexpr int kTournament = 3;      // the number of trials that are drawn for a parent, which is the fastest of them
+constexpr int kTries = 64;          // the most children that are made for each point that is wanted
+constexpr int kFarEvery = 3;        // one of so many mutations leads to any value, the others to a neighbour
 
 }  // namespace
 

@@ -8,8 +8,8 @@ namespace wl {
 namespace {
 
 constexpr int kRestartEvery = 8;
-constexpr size_t kOptima = 4;   // local optima, besides the fastest point, whose neighbours are proposed
-constexpr int kOtherEvery = 3;  // of so many proposals, one is a neighbour of another optimum
+constexpr size_t kOptima = 4;   // the number of local optima, besides the fastest point, whose neighbours are proposed
+constexpr int kOtherEvery = 3;  // one of so many proposals is a neighbour of a local optimum besides the fastest point
 
 }  // namespace
 

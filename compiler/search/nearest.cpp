@@ -12,8 +12,9 @@
 namespace wl {
 namespace {
 
-constexpr double kWorth = 1.02;  // a winner with less gain over its default schedule is not proposed for other groups
-constexpr double kTooUnlike = 12.0;  // greatest distance: for example, three other ops and a few doublings of sizes
+constexpr double kWorth = 1.02;  // the least KnownPlan::gain of a winner that is proposed for other groups
+// The greatest distance of a winner that is proposed: for example, three other ops and a few doublings of sizes.
+constexpr double kTooUnlike = 12.0;
 constexpr double kSameFamily = 2.0, kOtherGpu = 4.0;
 
 using Knobs = std::vector<std::pair<std::string_view, std::string_view>>;

@@ -16,7 +16,7 @@ namespace wl {
 struct KnownPlan {
   std::string graph;  // text of the graph of the group for which the plan won
   std::string plan;
-  double gain = 1;  // time of the default schedule divided by the time of this plan
+  double gain = 1;  // the time of the default schedule divided by that of the plan
 };
 
 // Returns how unlike two groups are; 0: they are alike. It is the number of ops that only one of them has, plus the

@@ -9,12 +9,12 @@
 namespace wl {
 namespace {
 
-constexpr int kBasin = 2;              // a trial within so many axes of a faster local optimum is no local optimum
-constexpr int kDraws = 4096;           // after so many failed random points, the space is enumerated
-constexpr int kPartDraws = 256;        // random values that are tried for each part of a space
-constexpr int kDrawsEach = 16;         // random points that are tried for each wanted point
-constexpr uint64_t kWalk = 500'000;    // most points that are enumerated, with illegal and known ones
-constexpr size_t kMostRare = 100'000;  // most legal new points that an enumeration keeps
+constexpr int kBasin = 2;              // trials within so many axes of a faster local optimum are no local optima
+constexpr int kDraws = 4096;           // the number of random points that may fail before the space is enumerated
+constexpr int kPartDraws = 256;        // the most random draws of each part of a space until it is legal
+constexpr int kDrawsEach = 16;         // the number of random points that are tried for each point that is wanted
+constexpr uint64_t kWalk = 500'000;    // the most points that an enumeration visits, illegal and known ones too
+constexpr size_t kMostRare = 100'000;  // the most legal new points that an enumeration keeps
 
 }  // namespace
 

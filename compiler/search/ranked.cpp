@@ -10,10 +10,10 @@
 namespace wl {
 namespace {
 
-constexpr int kRankedRandom = 192;      // random candidates
-constexpr size_t kCentres = 3;          // number of points whose neighbours are candidates
-constexpr int kRankedApart = 2;         // as long as possible, points of a batch differ in so many axes
-constexpr int kRankedExploreEvery = 8;  // of so many points, one is random
+constexpr int kRankedRandom = 192;      // the number of random points among the candidates
+constexpr size_t kCentres = 3;          // the most points whose neighbours are candidates
+constexpr int kRankedApart = 2;         // the number of axes in which points of a batch differ, as long as possible
+constexpr int kRankedExploreEvery = 8;  // one of so many proposed points is random
 
 }  // namespace
 

@@ -17,8 +17,8 @@ namespace wl {
 struct Observed {
   Point point;
   bool correct = false;
-  double ns = 0;        // undisturbed_ns() of the samples; only valid if `correct`
-  CodeFacts code = {};  // set for GPU kernels that compiled, even if they were not run
+  double ns = 0;        // the trial's time, undisturbed_ns() of its samples; only valid if `correct`
+  CodeFacts code = {};  // facts about the code of GPU kernels that compiled, even if they were not run
 };
 
 struct Strategy {
@@ -28,7 +28,7 @@ struct Strategy {
   // exhausted.
   std::vector<Point> (*propose)(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed);
 };
-std::span<const Strategy> strategies();  // the rows of strategies.def
+std::span<const Strategy> strategies();  // returns the rows of strategies.def
 // Returns the strategy of this name. InvalidArgument, with a list of the known names: there is none.
 absl::StatusOr<const Strategy*> strategy_named(std::string_view name);
 

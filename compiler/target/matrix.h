@@ -23,10 +23,10 @@ enum class MatrixOp : uint8_t {
 struct MatrixInfo {
   MatrixOp op;
   std::string_view name;
-  int64_t m, n, k;           // elements
+  int64_t m, n, k;           // the extents of the matrices, in elements: m x k times k x n
   DType left, right, sum;    // dtypes of the factors, and of the sums
-  uint32_t feature;          // TargetFeature
-  std::string_view a, b, c;  // layouts, as text
+  uint32_t feature;          // the TargetFeature of targets that have the instruction
+  std::string_view a, b, c;  // texts of the layouts of the left factor, the right factor and the sums
 };
 
 std::span<const MatrixInfo> matrices();  // rows of the table, in the order of MatrixOp

@@ -10,7 +10,8 @@ namespace wl {
 namespace {
 
 constexpr int64_t kKb = 1024, kMb = 1024 * 1024;
-constexpr double kLongProduct = 0.25;  // i64 by i32: a multiply-add takes three or four products of i32, and a carry
+// A multiply-add of i64 by i32 has this share of the rate of i32: it takes three or four products of i32, and a carry.
+constexpr double kLongProduct = 0.25;
 constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16 | kPhases, kHopper = kAmpere | kClusters,
                    kHopperA = kHopper | kWaveGroups, kMi300 = kAsyncCopy | kMfmaF16 | kMfmaBf16;
 

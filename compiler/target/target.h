@@ -46,11 +46,12 @@ enum TargetFeature : uint32_t {
 struct Gpu {
   int wave = 0;  // threads that run in lockstep: the size of a warp or wavefront
   int block_threads = 0, unit_threads = 0, unit_blocks = 0;
-  int lane_registers = 0, unit_registers = 0;  // of 32 bits
-  int64_t block_shared = 0, unit_shared = 0;   // bytes; block_shared is the most that a block can request explicitly
+  int lane_registers = 0, unit_registers = 0;  // the most 32-bit registers of a thread; those of a unit
+  // Shared memory in bytes: the most that a block can request explicitly, and that of a unit.
+  int64_t block_shared = 0, unit_shared = 0;
   int units = 0;
   int64_t l2_bytes = 0;
-  double bytes_per_ns = 0;  // of device memory
+  double bytes_per_ns = 0;  // the rate of device memory
   int banks = 32;           // number of banks of shared memory, each 4 bytes wide
   // Number of dies, each with its own L2; consecutive blocks run on different dies in turn. The next two fields matter
   // only with several dies: the bytes/ns of all L2s together, and the bytes of the cache between the L2s and memory.
@@ -68,7 +69,8 @@ struct Arithmetic {
   double f64 = 0;
   double i32 = 0;                   // rate of i32, also valid for narrower integers
   double dot_bf16 = 0, dot_i8 = 0;  // rates of dot products of words of bf16, and of words of u8 with i8
-  double matrix_f16 = 0, matrix_bf16 = 0, matrix_i8 = 0;  // by matrix instructions, sums in f32; u8 with i8, in i32
+  // Rates of matrix instructions with sums in f32, and (matrix_i8) of those for u8 with i8 with sums in i32.
+  double matrix_f16 = 0, matrix_bf16 = 0, matrix_i8 = 0;
   double matrix_tf32 = 0;  // rate of matrix instructions on f32 that may be rounded to tf32
   // Returns the relative rate of products of `a` and `b` whose sums have dtype `sum`, without matrix instructions.
   double multiply_adds(DType a, DType b, DType sum) const;
@@ -90,8 +92,8 @@ struct Peak {
 CodeLimits code_limits(const Gpu& gpu);
 
 struct Target {
-  std::string_view name;    // "cpu:avx512", "cuda:sm_90a"
-  std::string_view family;  // "cpu", "cuda", "hip", "sim"
+  std::string_view name;    // the target's name, such as "cpu:avx512" or "cuda:sm_90a"
+  std::string_view family;  // the family whose prelude its kernels have: "cpu", "cuda", "hip" or "sim"
   int lanes;                // f32 elements in a vector register of a CPU, or in the widest load of one GPU thread
   int vector_registers;
   bool streaming_stores;  // whether non-temporal vector stores exist
@@ -101,11 +103,11 @@ struct Target {
   double l2_bytes_per_ns;
   Peak peak = {};
   Gpu gpu = {};
-  uint32_t features = 0;  // TargetFeature
+  uint32_t features = 0;  // the bits of TargetFeature that the target has
   bool is_gpu() const { return gpu.wave != 0; }
 };
 
-std::span<const Target> targets();  // kTargets
+std::span<const Target> targets();  // all rows of the table of targets, kTargets
 // Returns the row of this name. InvalidArgument, with a suggestion and a list of the rows: there is none.
 absl::StatusOr<const Target*> target_named(std::string_view name);
 // Returns OK for the name of a row, and for "cpu", "cuda" and "hip", which stand for the target of any device of that

@@ -15,7 +15,7 @@ namespace wl {
 
 namespace v1 = ::warploom::v1;
 
-inline constexpr size_t kMostFloors = 256;  // most single keys in a head
+inline constexpr size_t kMostFloors = 256;  // most keys for which a head gives a least valid generation of their own
 inline constexpr size_t kMostHeads = 64;    // most heads of other coordinators in one answer
 inline constexpr int64_t kHeadDays = 30;    // days for which a head is accepted, if the --signers file gives no number
 inline constexpr int64_t kDayMs = 86'400'000;
@@ -26,11 +26,11 @@ struct StoreHead {
     int64_t generation = 0;
     bool operator==(const Floor&) const = default;
   };
-  std::string signed_by;       // public key of the coordinator, in hexadecimal
-  int64_t unix_ms = 0;         // when the head was signed
-  int64_t oldest = 0;          // records of generations below this one are no longer valid
-  std::vector<Floor> floors;   // for single keys: records of the key below its generation are no longer valid
-  std::string signature = {};  // in hexadecimal
+  std::string signed_by;       // public key of the coordinator that signed the head, in hexadecimal
+  int64_t unix_ms = 0;         // when the head was signed, in milliseconds since 1970
+  int64_t oldest = 0;          // least generation of records that are still valid, for all keys
+  std::vector<Floor> floors;   // least generations of records that are still valid, for single keys
+  std::string signature = {};  // signature of the head's text, in hexadecimal
   bool operator==(const StoreHead&) const = default;
 };
 

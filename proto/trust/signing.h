@@ -34,7 +34,7 @@ class SigningKey {
 
  private:
   SigningKey() = default;
-  std::string signature_of(const std::string& text) const;  // in hexadecimal
+  std::string signature_of(const std::string& text) const;  // returns the signature of the text, in hexadecimal
   evp_pkey_st* key_ = nullptr;
   std::string public_key_;
 };

@@ -116,7 +116,7 @@ absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& 
         job.known = {.hits = static_cast<int64_t>(had.groups.size()),
                      .saved_s = had.compile_s + had.check_s + had.measure_s};
         answer_job(job.row, std::move(whole->result));
-        job.result_id.clear();  // the store has this answer already
+        job.result_id.clear();  // emptied, because the store has this answer already
         return job;
       }
     }

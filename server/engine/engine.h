@@ -59,8 +59,8 @@ struct EngineSettings {
   // Seconds after which a leased batch is given to another worker that waits for work; where the usual time of such
   // batches is known, several times that time instead (server/engine/bounds/overdue.h).
   double patience_s = 60;
-  int check_threads = 2;          // threads of the pool for plans, checks and proposals
-  int64_t plan_memory_bytes = 0;  // limit on memory for the graphs and plans of all unfinished jobs; 0: no limit
+  int check_threads = 2;          // number of threads of the pool that makes plans, checks and proposals
+  int64_t plan_memory_bytes = 0;  // limit in bytes on the graphs and plans of all unfinished jobs; 0: no limit
 };
 
 struct EngineOptions : EngineSettings {
@@ -100,7 +100,7 @@ struct LeaseRef {
   std::string lease_id;
   int64_t attempt = 0;
 };
-struct LeaseCall;  // a call that waits for work (ready_queue.h)
+struct LeaseCall;  // a worker's call that waits for work (ready_queue.h)
 using AcquireDone = std::function<void(absl::StatusOr<Acquired>)>;
 struct JobWatch;  // a watch of a job by a client (job_views.h)
 using TellJob = std::function<void(absl::StatusOr<std::shared_ptr<const Job>>)>;
@@ -109,9 +109,9 @@ enum class RenewOutcome { kOk, kLost, kCancel };
 struct WorkerDoing {
   std::string target;
   std::string step;    // the step that the worker named at its last renewal; empty: not renewed yet
-  int64_t phase = 0;   // of the batch
-  int candidates = 0;  // of the batch
-  double seconds = 0;  // time since the lease began, or since the coordinator started if that is later
+  int64_t phase = 0;   // phase of the leased batch: 0 for a round of a search, more for any other batch
+  int candidates = 0;  // number of candidates of the leased batch
+  double seconds = 0;  // seconds since the lease began, or since the coordinator started if that is later
   int64_t search_id = 0;
 };
 struct WorkerView {
@@ -128,7 +128,7 @@ class Engine {
  public:
   // `store` and `compiler` must outlive the engine.
   Engine(Store* store, const Compiler* compiler, const EngineOptions& options);
-  ~Engine();  // stop()
+  ~Engine();  // calls stop()
 
   absl::Status start();  // Starts the threads and resumes the jobs that are not done.
   void drain(bool on);   // While draining is on, no new leases are given; leased batches may finish.
@@ -147,7 +147,7 @@ class Engine {
   // succeeded.
   absl::StatusOr<std::vector<std::string>> reverify(const std::string& target, bool again);
 
-  // --- clients
+  // --- Functions for clients
 
   // Makes a job, planned already if its device is known, or returns the job with this `request_id`. `trace`: the job's
   // trace id; empty: a new one. `caller`: name of the caller; empty: unknown. `gone` is called repeatedly during
@@ -160,19 +160,19 @@ class Engine {
   // Reserves memory for planning a graph outside of jobs, until the result is destroyed. ResourceExhausted: as
   // create().
   absl::StatusOr<std::shared_ptr<const void>> memory_for(const std::string& graph, const std::string& caller);
-  absl::StatusOr<Job> get(int64_t id);  // NotFound
+  absl::StatusOr<Job> get(int64_t id);  // NotFound: there is no job with this id
   absl::StatusOr<Job> cancel(int64_t id);
   // Calls `tell` with the state of the job, now and after every change, until unwatch(). A state whose version is
   // `seen` is left out, unless the job is done. `tell` runs on another thread, or on this one before watch() returns;
   // while a call of `tell` runs, older states are skipped in favour of the newest. After leave(), `tell` gets
   // Unavailable. NotFound: no such job.
   absl::StatusOr<std::shared_ptr<JobWatch>> watch(int64_t id, uint64_t seen, TellJob tell);
-  void unwatch(const std::shared_ptr<JobWatch>& watch);  // A call of `tell` may still run after it.
+  void unwatch(const std::shared_ptr<JobWatch>& watch);  // Ends a watch; a call of its `tell` may still run afterwards.
   // Returns the device that `options` ask for. NotFound: no such device was ever registered.
   absl::StatusOr<Device> device_for(const TuneOptions& options, const std::string& team = "");
   const Compiler& compiler() const;
 
-  // --- workers
+  // --- Functions for workers
 
   // Registers a process of a worker and returns its epoch. `epoch`: the one that the process was given before, or 0. A
   // worker of a team measures for that team only. `machine`: the machine on which the process says that it runs ("":
@@ -189,7 +189,8 @@ class Engine {
   void left(const std::string& name, uint64_t epoch);
   // Whether attend() may be called. Unavailable: leave() was called. FailedPrecondition: as attend().
   absl::Status may_attend(const std::string& name, uint64_t epoch);
-  absl::Status put_blob(const std::string& digest, const std::string& bytes);  // as Store::put_blob
+  // Stores an object, as Store::put_blob() does.
+  absl::Status put_blob(const std::string& digest, const std::string& bytes);
   // Waits up to `wait` for work, without blocking: `done` is called exactly once, on another thread or before this
   // function returns. FailedPrecondition: the worker is not registered under this epoch. Cancelled: cancel_acquire()
   // was called. The result may be null.
@@ -217,7 +218,7 @@ class Engine {
 };
 
 Job job_of(const JobRow& row);
-std::string job_name(int64_t id);                        // returns "jobs/7"
-std::optional<int64_t> job_id(const std::string& name);  // parses "jobs/7" or "7"
+std::string job_name(int64_t id);                        // returns the name of a job, such as "jobs/7"
+std::optional<int64_t> job_id(const std::string& name);  // the id in a name, "jobs/7" or "7"; nullopt: no such name
 
 }  // namespace wl

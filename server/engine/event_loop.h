@@ -33,8 +33,8 @@ class EventLoop {
 
   // `step` and `tick` run on the engine's thread: `step` when a search's step is due, `tick` about four times a second.
   void start(int pool_threads, std::function<void(int64_t)> step, std::function<void()> tick);
-  void leave() { leaving_ = true; }          // Thread-safe. Ends pool work that checks the flag early.
-  bool leaving() const { return leaving_; }  // Any thread.
+  void leave() { leaving_ = true; }          // Tells pool work, if it looks, that it may end early. Thread-safe.
+  bool leaving() const { return leaving_; }  // whether leave() was called; thread-safe
   const std::atomic<bool>& leaving_flag() const { return leaving_; }
   void stop();  // Waits for running work, drops queued work, and ends the threads.
 
@@ -56,10 +56,10 @@ class EventLoop {
   std::function<void(int64_t)> step_;
   std::function<void()> tick_;
   std::atomic<bool> leaving_ = false;
-  std::atomic<int> computing_ = 0;  // number of events, steps and pool work that are queued or running
-  std::set<int64_t> due_;           // searches whose step is due, by id; used by the engine's thread only
+  std::atomic<int> computing_ = 0;  // number of events, steps and pieces of pool work that are queued or running
+  std::set<int64_t> due_;           // ids of the searches whose step is due; used by the engine's thread only
 
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members declared below, except the threads
   std::condition_variable event_queued_, work_queued_;
   std::deque<std::function<void()>> events_;
   Queue pool_work_, long_work_;

@@ -85,7 +85,7 @@ struct Engine::Impl {
   // (empty: any). Returns the names of the jobs. `again`: as for Engine::reverify(). Thread-safe.
   absl::StatusOr<std::vector<std::string>> queue_winners(const Device& device, const std::string& team,
                                                          const std::string& target, bool again);
-  void end_lost();  // the engine's thread
+  void end_lost();  // Ends the leases of workers whose connections are lost. Called on the engine's thread.
   std::atomic<bool> leaving = false;
   // When look_for_winners() last looked, by class of worker; used by the engine's thread only.
   std::map<std::string, Clock::time_point> looked;
@@ -94,9 +94,9 @@ struct Engine::Impl {
 // A job that a client asks for, before it is stored; it is already done if the store has the answer.
 struct NewJob {
   JobRow row;
-  std::optional<JobPlan> plan;  // set if the device is known and the store has no answer to the whole job
-  std::string result_id;        // id under which the job's result is stored for later jobs; empty: not stored so
-  LookedUp known;               // what the store has for it
+  std::optional<JobPlan> plan;  // the job's plan, if the device is known and the store has no answer to the whole job
+  std::string result_id;  // id under which the job's result is stored for later jobs; empty: it is not stored for them
+  LookedUp known;         // for how many of the job's groups the store has records
 };
 // Answers a job from the store, or plans it. Records and devices that the store lacks are looked for at the upstream
 // first. If the device is not known yet, the job stays queued, which is no error.

@@ -23,7 +23,7 @@ bool differ(const Job& a, const Job& b) {
 // All fields are guarded by the lock of JobViews.
 struct JobWatch {
   int64_t id = 0;
-  TellJob tell;  // null: the watch has ended
+  TellJob tell;  // the watcher's callback; null: the watch has ended
   uint64_t seen = 0;
   std::shared_ptr<const Job> newest;
   bool due = false;

@@ -26,7 +26,7 @@ class JobViews {
   // Version numbers start from the present time, so a restarted coordinator's are larger than those that watchers saw
   // before.
   JobViews();
-  ~JobViews();  // leave()
+  ~JobViews();  // calls leave()
   JobViews(const JobViews&) = delete;
   JobViews& operator=(const JobViews&) = delete;
 
@@ -35,7 +35,7 @@ class JobViews {
   // or remaining time alone counts once every kTimesEvery.
   void publish(int64_t id, Job job, Clock::time_point now = Clock::now());
   void forget(int64_t id);
-  std::shared_ptr<const Job> find(int64_t id) const;  // null: no view
+  std::shared_ptr<const Job> find(int64_t id) const;  // returns the view of a job; null: it has none
   std::map<JobState, int64_t> counts() const;         // number of jobs with a view, by state
   // Calls `tell` with the job's view now, unless the view's version is `seen`, and after every change. A job may get
   // its first view later. The watch lasts until unwatch(), even after forget(). `tell` runs on this object's thread,
@@ -52,18 +52,18 @@ class JobViews {
   };
   using Watches = std::multimap<int64_t, std::shared_ptr<JobWatch>>;
 
-  void replace(int64_t id, View& view, Job job, Clock::time_point now);  // The lock must be held.
-  void make_due(const std::shared_ptr<JobWatch>& watch);                 // The lock must be held.
+  void replace(int64_t id, View& view, Job job, Clock::time_point now);  // The caller must hold mutex_.
+  void make_due(const std::shared_ptr<JobWatch>& watch);                 // The caller must hold mutex_.
   void serve();
 
-  mutable std::mutex mutex_;  // guards the rest
+  mutable std::mutex mutex_;  // guards the members declared below, except the thread
   std::condition_variable changed_;
   std::map<int64_t, View> views_;
-  Watches watches_;                            // by job id
-  std::deque<std::shared_ptr<JobWatch>> due_;  // watches whose `tell` is to be called
+  Watches watches_;                            // the watches of each job, by the job's id
+  std::deque<std::shared_ptr<JobWatch>> due_;  // watches whose callback `tell` is to be called
   uint64_t version_ = 0;
   bool leaving_ = false, stopping_ = false;
-  std::thread thread_;  // calls `tell`
+  std::thread thread_;  // the thread that calls the callbacks of watches
 };
 
 }  // namespace wl

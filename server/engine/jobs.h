@@ -34,29 +34,30 @@ absl::StatusOr<JobPlan> timed_plan(const JobRow& row, const TuneOptions& options
 
 struct ActiveJob {
   JobRow row;
-  std::string caller;  // as in adopt()
+  std::string caller;  // name of the client that asked for the job; "": not known any more
   std::optional<JobPlan> plan;
-  Records records;                          // records of the job's groups, as far as known
-  KnownPlans known;                         // winners that the store had when the job was created
-  std::map<std::string, int64_t> needed;    // number of trials that the job needs, by key of the group
-  std::map<std::string, int64_t> searches;  // id of the group's search, by key of the group
-  std::set<std::string> searched;           // keys whose records this job made
-  std::set<std::string> transferred;        // keys whose record has a plan from another environment
+  Records records;                          // records of the job's groups that are known so far, by key
+  KnownPlans known;                         // winning plans that the store had when the job was created
+  std::map<std::string, int64_t> needed;    // number of trials that the job needs of each group, by the group's key
+  std::map<std::string, int64_t> searches;  // id of the search of each group, by the group's key
+  std::set<std::string> searched;           // keys of the groups whose records this job made
+  std::set<std::string> transferred;        // keys of the groups whose record has a plan from another environment
   // Comparisons made so far: pairs of the key of a fused group with the key of a part of it, or with a winning plan of
   // such a part.
   std::set<std::pair<std::string, std::string>> compared;
   std::optional<Clock::time_point> deadline;
-  std::optional<Clock::time_point> promotes_until;  // set when the job is cancelled or its budget is over
+  // When the job's promotions end; set once the job is cancelled or its budget is over.
+  std::optional<Clock::time_point> promotes_until;
   Clock::time_point begun;
   Clock::time_point published;  // when the job's view was last published
   struct Planning {
-    std::atomic<Clock::rep> begun = 0;  // when the pool began planning, in ticks of Clock; 0: not yet
+    std::atomic<Clock::rep> begun = 0;  // when the pool began to plan the job, in ticks of Clock; 0: not yet
     bool noted = false;                 // whether the store has noted that planning takes long
   };
-  std::shared_ptr<Planning> planning;  // set while the job's plan is being made
+  std::shared_ptr<Planning> planning;  // the state of planning, while the job's plan is being made
   std::stop_source over;               // tells pool work for the job that its result is no longer needed
-  bool stopping = false;               // the budget is over or nearly so: the job ends with what it has
-  bool let_go = false;                 // the job left its searches before they had ended
+  bool stopping = false;  // whether the budget is over or nearly so: the job then ends with the kernels it has
+  bool let_go = false;    // whether the job left its searches before they had ended
 
   // State of a job that verifies winners of other environments again (reverify/job.cpp). The groups of the job's plan
   // are the groups of these winners.
@@ -81,16 +82,16 @@ struct ActiveJob {
   int covers_of_round = 0;
   int cover_rounds = 0;
   bool cover_certified = false;
-  bool stable = false;    // the last round needed no new kernel
-  bool refining = false;  // the pool is choosing the cover again
-  bool refined = false;   // the cover is the best one that measured kernels allow
+  bool stable = false;    // whether the last round of choosing a cover needed no new kernel
+  bool refining = false;  // whether the pool is choosing the cover again
+  bool refined = false;   // whether the cover is the best one that measured kernels allow
 
   // State of timing the cover whole against simpler covers (whole/job.cpp).
   struct Whole {
-    bool planning = false;  // the pool was asked to plan the simpler covers
+    bool planning = false;  // whether the pool was asked to plan the simpler covers
     std::optional<std::vector<std::pair<std::string, JobPlan>>> simpler;  // names and plans of the simpler covers
     bool decided = false;
-    std::vector<TimedCover> timed;  // the covers compared; empty: there was nothing to compare
+    std::vector<TimedCover> timed;  // the covers compared, with their times; empty: there was nothing to compare
   };
   Whole whole;
 };
@@ -140,13 +141,13 @@ class Jobs : public SearchObserver {
  private:
   using MadePlan = std::shared_ptr<absl::StatusOr<JobPlan>>;
   using TakePlan = void (Jobs::*)(int64_t id, absl::StatusOr<JobPlan> plan);
-  // planning.cpp
+  // Defined in planning.cpp:
   void make_plan_of(ActiveJob& job);
   // Runs `work` in the pool for graphs of the job's size.
   void plan_beside(const ActiveJob& job, std::function<void()> work);
   void take_found(const JobRow& row, const MadePlan& plan, TakePlan take);
   void note_long_planning(ActiveJob& job);
-  // jobs.cpp
+  // Defined in jobs.cpp, except why_none() and why_unfinished(), which are in needs.cpp:
   void take_plan(int64_t id, absl::StatusOr<JobPlan> plan);
   std::function<absl::Status()> waiting_for_job(const ActiveJob& job) const;
   // Whether planning was given up only because the coordinator is stopping; the restarted coordinator makes the plan.
@@ -163,14 +164,14 @@ class Jobs : public SearchObserver {
   void stop_searches(ActiveJob& job, bool leased_too);
   void let_go(ActiveJob& job);
   bool goes_on(int64_t id) const;
-  // needs.cpp
+  // Defined in needs.cpp:
   absl::StatusOr<KnownPlans> known_plans(const JobRow& job);
   absl::Status need_all(ActiveJob& job);
   absl::Status need(ActiveJob& job, const PlannedGroup& group, int64_t trials);
   absl::Status need_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
                            std::optional<RecordRow> record);
   absl::Status try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, const PlannedGroup& part);
-  // reverify/job.cpp
+  // Defined in reverify/job.cpp:
   void plan_winners(const ActiveJob& job);
   void advance_reverifying(ActiveJob& job);
   absl::Status begin_winners(ActiveJob& job);
@@ -179,17 +180,17 @@ class Jobs : public SearchObserver {
   absl::Status settle(ActiveJob& job, const std::string& key, const std::string& why);
   bool others_wait(const ActiveJob& job) const;
   void lose(ActiveJob& job, const std::string& key, const absl::Status& why);
-  // refine.cpp
+  // Defined in refine.cpp:
   void refine(ActiveJob& job);
   void take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan);
-  // whole/job.cpp
+  // Defined in whole/job.cpp:
   using Simpler = std::vector<std::pair<std::string, JobPlan>>;
   absl::StatusOr<bool> decide_whole(ActiveJob& job);
   void plan_simpler(ActiveJob& job, std::vector<std::string> names);
   void take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler);
   absl::Status need_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
                                const std::vector<TimedCover>& timed);
-  // progress.cpp: publishes the job's present state to the clients that watch it
+  // Publishes the job's present state to the clients that watch it (progress.cpp).
   void publish(ActiveJob& job);
 
   Store* const store_;
@@ -202,7 +203,7 @@ class Jobs : public SearchObserver {
   const std::function<void()> recovered_;
   const EngineOptions& options_;
   const std::function<void(const Device& device, const std::string& team)> winners_verified_;
-  std::map<int64_t, ActiveJob> jobs_;  // by job id
+  std::map<int64_t, ActiveJob> jobs_;  // the jobs that are not done, by job id
   // Ids of the jobs that were not done when the coordinator started and are not taken up yet.
   std::set<int64_t> recovering_;
 };

@@ -13,7 +13,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kLossesUntilSplit = 2, kLossesUntilCondemned = 3;
-constexpr double kStrange = 0.01;  // losses that are less probable than this are not chance
+constexpr double kStrange = 0.01;  // if losses of workers are less probable than this, they are not put down to chance
 
 // Returns the rows of the two halves of a batch. Losses of the whole batch do not count for its halves.
 std::vector<BatchRow> halves_of(const BatchRow& whole, const Batch& batch) {

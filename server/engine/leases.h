@@ -33,7 +33,7 @@ struct Offer {
   // Trials with a sample below this time become errors (compiler/model/roofline.h); 0: no limit.
   double floor_ns = 0;
   std::string team = {};  // team for which the search runs
-  TeamRules rules = {};   // rules of the team
+  TeamRules rules = {};   // rules by which batches of the team are ordered
 };
 
 struct LeaseCallbacks {
@@ -71,7 +71,7 @@ class Leases {
   Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, Clock::duration stuck,
          double patience_s, bool quiet_while_busy, LeaseCallbacks callbacks);
 
-  // --- for searches
+  // --- Functions for searches
   void offer(Offer offer);
   // Takes back a batch that was not reported yet, also in the store; with `leased_too` even if it is leased, which
   // cancels the lease. Returns false if the batch was reported already, or is leased and `leased_too` is false.
@@ -88,7 +88,7 @@ class Leases {
   // Says that all searches that were open when the coordinator started are live or were passed to expect().
   void recovered();
 
-  // --- for workers
+  // --- Functions for workers
 
   // Waits until `deadline` for work; `done` is called once (ready_queue.h). Cancelled: cancel() was called first.
   // FailedPrecondition: the worker is not registered under this epoch. Unavailable: leave() was called.
@@ -101,7 +101,7 @@ class Leases {
                                        std::vector<Trial> trials);
   void release(const std::string& worker, const LeaseRef& lease, LeaseEnd why);
   bool held_by(const std::string& principal) const;               // whether a worker of the principal has a lease
-  std::map<std::string, std::vector<WorkerDoing>> doing() const;  // leases by worker process, oldest first
+  std::map<std::string, std::vector<WorkerDoing>> doing() const;  // the leases of each worker process, oldest first
   std::vector<Owned> of_older_processes(const std::string& name, uint64_t epoch) const;
   std::vector<Owned> of_process(const std::string& name, uint64_t epoch) const;
 
@@ -127,17 +127,17 @@ class Leases {
     Offer offer;
     // kLeasing: the store is being asked for a lease. kJudged: the lease has ended; its consequence is being decided.
     enum class State { kReady, kLeasing, kLeased, kJudged } state = State::kReady;
-    std::string lease_id, worker;  // worker: the process that has the lease (process_of())
+    std::string lease_id, worker;  // id of the lease, and the worker process that has it (process_of())
     int64_t attempt = 0;
     Clock::time_point offered = Clock::now();
-    Clock::time_point granted, expires, moved;  // moved: time of the last progress
-    std::string step, progress;                 // step: as last reported; progress: the step and the progress within it
-    bool restored = false;                      // leased before the coordinator started, and not renewed since
-    std::vector<std::string> lost_on;           // as in BatchRow
-    size_t lost_before = 0;                     // workers lost with the batches from which this one was split
-    std::set<std::string> unable;               // names of workers that gave the batch back as kUnable
-    std::set<std::string> avoid;                // workers, principals and machines that may not get the batch now
-    int overdue = 0;                            // number of leases of the batch that ended as kOverdue
+    Clock::time_point granted, expires, moved;  // when the lease began, when it expires, and when it last made progress
+    std::string step, progress;        // the step last reported, and a text of that step and the progress within it
+    bool restored = false;             // whether it was leased before the coordinator started and not renewed since
+    std::vector<std::string> lost_on;  // names of the workers that were lost with the batch, one for each loss
+    size_t lost_before = 0;            // number of workers lost with the batches from which this one was split
+    std::set<std::string> unable;      // names of workers that gave the batch back as kUnable
+    std::set<std::string> avoid;       // workers, principals and machines that may not get the batch now
+    int overdue = 0;                   // number of leases of the batch that ended as kOverdue
 
     // Returns the seconds since the batch was leased or, if that was before this process, since it was offered here.
     double held_s(Clock::time_point now) const {
@@ -159,7 +159,7 @@ class Leases {
   }
   std::vector<Owned> owned_by(const std::function<bool(const std::string& process)>& is_of) const;
   static bool bars(const Item& item, const std::string& name, const std::string& machine);
-  // lease_ends.cpp
+  // Defined in lease_ends.cpp:
   std::vector<std::string> others_for(const Item& item) const;
   std::set<std::string> avoided(const Item& item) const;
   double usual_loss(const Item& item) const;
@@ -175,16 +175,16 @@ class Leases {
   const Clock::time_point begun_ = Clock::now();
   const LeaseCallbacks callbacks_;
 
-  mutable std::mutex mutex_;  // guards the rest
+  mutable std::mutex mutex_;  // guards the members declared below, except ready_
   Overdue overdue_;
-  Items items_;                                         // by batch id
-  std::map<std::string, Clock::time_point> cancelled_;  // time of the cancellation, by id of the lease
+  Items items_;                                         // the batches that are ready or leased, by batch id
+  std::map<std::string, Clock::time_point> cancelled_;  // when leases were cancelled, by id of the lease
   std::set<int64_t> expected_;                          // ids of the searches passed to expect()
   std::optional<std::pair<Clock::time_point, absl::Status>> upload_failure_;  // the last failed upload, with its time
   size_t losses_ = 0, reports_ = 0;  // number of leases that ended with a lost worker, and with a report
   bool recovering_ = true;
 
-  ReadyQueue ready_;  // Declared last: its threads use the other members.
+  ReadyQueue ready_;  // Declared last, so destroyed first: its threads use the other members.
 };
 
 }  // namespace wl

@@ -11,7 +11,7 @@ namespace wl {
 // What the store had for the groups of jobs.
 struct LookedUp {
   int64_t hits = 0, misses = 0;  // numbers of groups with and without a sufficient record
-  double saved_s = 0;            // seconds of workers that the searches for the records of the hits had taken
+  double saved_s = 0;            // seconds that workers took for the searches that led to the records of the hits
   void hit(const KernelRecord& record) {
     ++hits;
     saved_s += record.compile_s + record.check_s + record.measure_s;

@@ -43,7 +43,7 @@ GroupProgress group_progress(const ActiveJob& job, const PlannedGroup& group, co
   }
   out.done = search->end != Search::End::kOpen;
   out.best_ns = search->tally.best_ns;
-  out.default_ns = search->tally.default_ns;  // undisturbed_ns(), as for best_ns; a record's values are medians
+  out.default_ns = search->tally.default_ns;  // by undisturbed_ns(), like best_ns; a record's times are medians
   out.outcomes = search->tally.outcomes;
   out.trials_done = total(out.outcomes);
   return out;

@@ -20,11 +20,12 @@ namespace wl {
 
 struct Race {
   SearchRow row;
-  std::string batch_id;  // id of the open batch
+  std::string batch_id;  // id of the race's open batch
   Offer offer;           // the offered batch, offered again if other load disturbed the timing
   std::vector<Trial> so_far;
-  std::optional<std::vector<Trial>> trials;  // set when the race has ended; without trials if no worker could run it
-  std::set<int64_t> jobs;                    // ids of the jobs that wait for the race
+  // The trials of the race once it has ended; an empty list: no worker could run it.
+  std::optional<std::vector<Trial>> trials;
+  std::set<int64_t> jobs;  // ids of the jobs that wait for the race
 };
 
 class Races {
@@ -52,7 +53,7 @@ class Races {
   const Workers* const workers_;
   const EngineOptions& options_;
   const std::function<void(int64_t)> over_;
-  std::map<int64_t, Race> races_;  // by search id
+  std::map<int64_t, Race> races_;  // the races that jobs wait for or have used, by search id
 };
 
 }  // namespace wl

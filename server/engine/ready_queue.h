@@ -31,11 +31,11 @@ namespace wl {
 
 class ReadyQueue {
  public:
-  using Order = std::tuple<double, int64_t, double>;  // smaller first
+  using Order = std::tuple<double, int64_t, double>;  // the order in which batches are given out: smaller ones first
   // A worker process's request for work.
   struct Request {
     std::string worker, team = {};
-    std::string machine = {};  // the machine on which the worker runs; empty: unknown
+    std::string machine = {};  // the machine on which the worker runs; empty: it is unknown
     uint64_t epoch = 0;
     std::vector<Device> devices;
     int max = 1;  // most batches that the worker takes; values below 1 count as 1
@@ -47,7 +47,7 @@ class ReadyQueue {
     // Workers, principals and machines (on_machine()) that must not get the batch.
     std::set<std::string> avoid = {};
     std::string team = {};
-    int64_t weight = 1, priority = 0;  // rules of the team
+    int64_t weight = 1, priority = 0;  // weight and priority of the team (TeamRules)
     int64_t candidates = 1;
   };
   struct Callbacks {
@@ -121,7 +121,7 @@ class ReadyQueue {
 
   const Callbacks callbacks_;
 
-  mutable std::mutex mutex_;  // guards the rest
+  mutable std::mutex mutex_;  // guards the members declared below, except the threads
   std::condition_variable changed_;
   std::map<std::string, BatchClass> ready_;     // ready batches by class; a class without batches has no entry
   std::map<std::string, Place> places_;         // where each ready batch is, by id of the batch
@@ -140,7 +140,7 @@ class ReadyQueue {
   std::map<std::string, std::string> on_turn_;
   // The waiting calls by deadline.
   std::map<std::pair<Clock::time_point, uint64_t>, std::shared_ptr<LeaseCall>> deadlines_;
-  std::deque<std::shared_ptr<LeaseCall>> due_;  // calls to be answered
+  std::deque<std::shared_ptr<LeaseCall>> due_;  // workers' calls that are to be answered
   uint64_t arrivals_ = 0;
   bool draining_ = false, leaving_ = false, stopping_ = false;
   std::vector<std::thread> threads_;

@@ -51,7 +51,7 @@ void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow
 }
 
 struct SetUp {
-  std::shared_ptr<const GroupCompiler> compiler;  // null: the group has no schedule
+  std::shared_ptr<const GroupCompiler> compiler;  // the group's compiler; null: the group has no schedule
   std::vector<std::string> near;
   std::vector<Check> checks;
   double bound_ns = 0, floor_ns = 0;

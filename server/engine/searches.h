@@ -22,37 +22,38 @@ using KnownPlans = std::shared_ptr<const std::vector<KnownPlan>>;
 
 struct Search {
   SearchRow row;
-  uint64_t token = 0;  // number of this object, since a later object may continue the same row
+  uint64_t token = 0;  // number of this Search object, because a later object may continue the same row of the store
   PlannedGroup group;
   Device device;
   Machine machine;
   KnownPlans known;                               // winners whose plans may suit the group; null after set_up()
   std::shared_ptr<const GroupCompiler> compiler;  // the group's compiler, shared with pool tasks; null before set_up()
   SearchInput input;
-  Tally tally;                  // sums over input.trials
-  double saving = 0;            // ns that the next round is expected to save (compiler/search/budget.h)
+  Tally tally;                  // sums over the trials in input.trials
+  double saving = 0;            // nanoseconds that the next round is expected to save (compiler/search/budget.h)
   std::vector<PhaseTrial> all;  // all stored trials, also of promotions and confirmations
   std::vector<uint64_t> check_seeds;
-  std::vector<Check> checks;  // workers get the first check with every batch, the second one only with promotions
+  // The checks of the search: workers get the first with every batch, and the second only with promotions.
+  std::vector<Check> checks;
   // The unpredictable check seeds, by phase, of the promotions and confirmations that this process has offered, or
   // whose trials were not concluded when it started.
   std::map<int64_t, uint64_t> seeds_of;
   int64_t phase = 0;         // phase of the last promotion that was begun
-  bool unconcluded = false;  // the store has the promotion's trials, but their consequence is not decided yet
+  bool unconcluded = false;  // whether the store has the promotion's trials, but their consequence is not decided yet
   Clock::time_point taken_up = Clock::now();
   // When the fastest kernel of the search's rounds was reported; nullopt: no kernel is correct yet, or the store
   // already had trials of the search when it was taken up.
   std::optional<Clock::time_point> best_at;
-  bool timed = false;  // whether metrics were told the time until the best kernel, or never can be
+  bool timed = false;  // whether the time until the best kernel was told to the metrics, or can never be told
   double budget_s = 0;
-  double bound_ns = 0;    // lower bound of the kernel's time by nominal rates
-  double floor_ns = 0;    // lower bound by peak rates: a measured time below it counts as an error
-  bool cold = false;      // whether kernels are timed with cold caches; part of the key
-  int64_t at_once = 0;    // number of rounds measured at once; 0: depends on the number of workers
-  bool working = false;   // whether the pool has a task of this search
-  bool building = false;  // whether that pool task compiles the kernel to be promoted
+  double bound_ns = 0;    // lower bound in ns of the kernel's time, by nominal rates of the machine
+  double floor_ns = 0;    // lower bound in ns by peak rates: a measured time below it counts as an error
+  bool cold = false;      // whether kernels are timed with cold caches, which is part of the key
+  int64_t at_once = 0;    // number of rounds measured at the same time; 0: it follows from the number of workers
+  bool working = false;   // whether the pool is running a task of this search
+  bool building = false;  // whether the task that the pool is running compiles the kernel to be promoted
   struct OpenBatch {
-    // As in PhaseTrial::phase: 0 for a round, n for the n-th promotion, more for its confirmations.
+    // The batch's phase: 0 for a round, n for the n-th promotion, more for its confirmations (PhaseTrial::phase).
     int64_t phase = 0;
     std::vector<PlannedTrial> candidates;
   };
@@ -60,20 +61,21 @@ struct Search {
   std::optional<BatchRow> preparing;      // the stored batch whose candidates are being generated
   std::vector<BatchRow> restored;  // batches that were open when the search was taken up, until they are offered again
   bool exhausted = false;
-  bool stop = false;       // no further rounds: the best plans so far are promoted
-  bool cancelled = false;  // stopped because a job was cancelled: only two finalists are promoted
-  bool interim = false;    // the best plans so far are promoted, then rounds go on
+  bool stop = false;       // whether rounds are over, so that the best plans so far are promoted
+  bool cancelled = false;  // whether rounds are over because a job was cancelled: only two finalists are promoted
+  bool interim = false;    // whether the best plans so far are promoted, and rounds go on afterwards
   // Plans on whose promotion two workers disagreed, without a third worker to decide.
   std::set<std::string> disputed;
   std::string dispute;                 // the last dispute between workers, as a text for people
   std::map<std::string, Built> built;  // results of this coordinator's own compilers for finalists, by plan
   std::string default_plan;            // plan of the default schedule in the last promotion
-  bool settle = false;  // all finalists are disputed: serve the default schedule as this coordinator builds it
+  // Whether all finalists are disputed: then the default schedule is served, as this coordinator builds it.
+  bool settle = false;
   std::set<std::string> refuted;  // principals that were refuted or revoked, which get no more batches of the search
-  bool gave_up_default = false;   // no promoted kernel was correct, so any correct kernel is searched for
+  bool gave_up_default = false;   // whether no promoted kernel was correct, so that any correct kernel is searched for
   // The key's record under another environment, which is verified and timed before any round.
   std::optional<KernelRecord> elsewhere;
-  bool background = false;  // only jobs that verify winners again need the search, so no rounds follow
+  bool background = false;  // whether only jobs that verify winners again need the search, so that no rounds follow
   enum class End { kOpen, kRecord, kNothing } end = End::kOpen;
   std::set<int64_t> jobs;  // ids of the jobs that need the search
   bool promoting() const { return !open.empty() && open.begin()->second.phase > 0; }
@@ -141,7 +143,7 @@ class Searches {
   void leave(int64_t job_id, int64_t id);  // Removes the job from one search.
 
  private:
-  // searches.cpp
+  // Defined in searches.cpp:
   void set_up(Search& search);
   void next(Search& search);
   void finish(Search& search, Search::End end);
@@ -149,27 +151,27 @@ class Searches {
   void note_best(Search& search, double before_ns);
   void drop_unneeded(std::map<int64_t, Search>::iterator at);
   std::optional<int64_t> take_open(Search& search, const std::string& batch_id);
-  // promotions.cpp
+  // Defined in promote/promotions.cpp:
   void conclude_stored(Search& search);
   absl::Status conclude(Search& search, bool may_ask);
   absl::Status take_finals(Search& search, const std::optional<KernelRecord>& record, bool transferred, bool goes_on);
   absl::Status promote(const Search& search, const KernelRecord& record);
   absl::Status take_record(Search& search, const KernelRecord& record, bool transferred);
-  // confirmations.cpp
+  // Defined in promote/confirmations.cpp:
   enum class Confirmed { kYes, kAsked, kRefuted, kDisputed };
   Confirmed confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record, bool may_ask);
   bool somebody_is_left(const Search& search, const std::vector<Claim>& claims) const;
   bool refutes_promoter(Search& search, const std::string& what, const std::vector<Claim>& claims, size_t first,
                         size_t second);
   Confirmed dispute(Search& search, const KernelRecord& record, std::string what, std::string remedy);
-  // builds.cpp
+  // Defined in promote/builds.cpp:
   bool awaits_build(Search& search, const KernelRecord& record, bool may_ask);
   void on_built(Search& search, bool may_ask);
   static std::optional<std::string> drop_foreign_objects(Search& search, const KernelRecord& record,
                                                          std::vector<Claim>* claims);
   static bool is_built_here(const Search& search, const KernelRecord& record);
   static bool may_settle(const Search& search);
-  // confirmations.cpp
+  // Defined in promote/confirmations.cpp:
   static void take_confirmed(const Search& search, const Claim& first, const Claim& second, KernelRecord* record);
   void ask(Search& search, const std::vector<PhaseTrial>& finals, const KernelRecord& record);
   void refute(Search& search, const std::string& principal);
@@ -177,7 +179,7 @@ class Searches {
   // Adds the worker's principal and machine to a set.
   void add_kin(const std::string& worker, std::set<std::string>* principals) const;
   std::set<std::string> never_by(const Search& search, const BatchRow& row) const;
-  // rounds.cpp
+  // Defined in rounds.cpp, except find(), which is in searches.cpp:
   using MakeRound = std::function<absl::StatusOr<Round>(const SearchInput&)>;
   void prepare(Search& search, MakeRound make, const std::optional<BatchRow>& stored);
   Search* find(int64_t id, uint64_t token);
@@ -194,7 +196,7 @@ class Searches {
   const Workers* const workers_;
   SearchObserver* const observer_;
   const EngineOptions& options_;
-  std::map<int64_t, Search> searches_;  // by search id
+  std::map<int64_t, Search> searches_;  // the live searches, by search id
   uint64_t last_token_ = 0;
   bool said_why_not_built_ = false;
   // Results of most_rounds() since the last tick, by class of device.

@@ -13,7 +13,8 @@ constexpr auto kReturns = std::chrono::seconds(1);
 // The most open calls of Attend of one process. Several may be open, because a broken connection is noticed late.
 constexpr int kMostAttending = 8;
 constexpr auto kForgotten = std::chrono::hours(1);
-constexpr auto kAway = std::chrono::seconds(10);  // a worker that measures renews its lease every third of a term
+// A worker that was silent for this long may be gone: one that measures renews its lease every third of a term.
+constexpr auto kAway = std::chrono::seconds(10);
 
 // Returns the name of the package that has the library that a job asks for.
 std::string package_of(const TuneOptions& asked) {

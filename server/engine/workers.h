@@ -81,7 +81,7 @@ class Workers {
   std::vector<std::string> names_here(const Device& device, const std::string& team) const;
   // As names_serving(), but only workers that wait for work.
   std::vector<std::string> names_waiting(const Device& device, const std::string& team) const;
-  Clock::duration away() const;  // the silence after which a worker may be gone
+  Clock::duration away() const;  // returns the time of silence after which a worker may be gone
   void forget_dead();            // Forgets workers that have been silent for an hour.
   // Returns the device that `asked` means: the given one; else a suitable one of the team's live workers, the last
   // heard from first; else one of the store, the last seen first. NotFound: no suitable device was ever registered.
@@ -90,7 +90,7 @@ class Workers {
   absl::StatusOr<Device> device_for(const TuneOptions& asked, const std::string& team) const;
   // Returns the rates that live workers measured on this device (of several, the last heard from); empty if none did.
   MeasuredRates rates_of(const Device& device, const std::string& team) const;
-  std::vector<WorkerView> views() const;  // without the leases
+  std::vector<WorkerView> views() const;  // returns all workers, without their leases
 
  private:
   struct State {

@@ -30,7 +30,7 @@ namespace {
 struct PooledGraph {
   Graph graph;
   Machine machine;
-  Work* work = nullptr;  // used only while the pool is made
+  Work* work = nullptr;  // limits the making of `pool`, and is not used afterwards
   absl::StatusOr<ColumnPool> pool = candidate_pool(graph, machine, kEnumerated, work);
 };
 
@@ -187,7 +187,7 @@ class RealGroup : public GroupCompiler {
   }
 
   Graph graph_;
-  const std::string hash_ = graph_hash(graph_);  // hash that is part of its kernels' names
+  const std::string hash_ = graph_hash(graph_);  // hash of the group's graph, which is part of the names of its kernels
   Machine machine_;
   Domain domain_;
   Space space_;

@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kGroupSteps = 50;  // number of steps of Work that count for making a group's text and key
+constexpr uint64_t kGroupSteps = 50;  // steps that a Work counts for making the text and key of one group
 // The version of keys, to be raised when the ABI of kernels, the numerics policy or the way of measuring changes.
 constexpr int kKeyVersion = 1;
 // The name of the way in which products of f32 are rounded. There is only one way now; its name stays part of keys, so

@@ -17,9 +17,9 @@ namespace wl {
 
 struct PlannedGroup {
   std::string key;
-  std::string name;  // describe_group()
+  std::string name;  // name of the group for people, by describe_group()
   Graph graph;
-  std::string text;  // text of the graph
+  std::string text;  // the graph as a text
   Problem problem;
   int64_t ops = 0, bytes = 0;
   double flops = 0;
@@ -70,7 +70,7 @@ PlannedGroup planned_group(Graph graph, const std::string& key);
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
                                   const Compiler& compiler, const CoverPrices& prices = {}, Work* work = nullptr);
 
-using Records = std::map<std::string, KernelRecord>;  // by key
+using Records = std::map<std::string, KernelRecord>;  // records of groups, by key
 
 struct Chosen {
   int level = 0, launch = 0;

@@ -11,7 +11,7 @@
 
 namespace wl {
 
-inline constexpr int kRoundSize = 8;  // candidates in a round, which are proposed and compiled together
+inline constexpr int kRoundSize = 8;  // number of candidates in a round, which are proposed and compiled together
 inline constexpr int kFinalists = 8;
 
 struct SearchInput {
@@ -31,7 +31,7 @@ bool was_proposed(const SearchInput& input, const std::string& plan);
 
 // Sums over the trials of a search.
 struct Tally {
-  // 0: no trial is correct. default_ns: time of the correct trial with the lowest number.
+  // Times in ns of the fastest correct trial and of the correct trial with the lowest number; 0: none is correct.
   double best_ns = 0, default_ns = 0;
   OutcomeCounts outcomes{};
   void add(const Trial& trial);
@@ -46,7 +46,7 @@ struct Round {
   int64_t size = 0;
   std::vector<Candidate> candidates;
   std::vector<Trial> rejected;
-  std::optional<Check> check;  // of a confirmation: the check that it has for itself
+  std::optional<Check> check;  // a confirmation's own check, which replaces the second one of its search
 };
 
 // Returns the next round; its size is 0 if `needed` trials are reached or the space is exhausted. A plan that is being

@@ -14,12 +14,12 @@ namespace {
 constexpr double kSameTime = 1.01;  // covers whose times differ by less than this factor are equally fast
 // With all its trials, a cover may become faster by this factor than with the first part of them.
 constexpr double kContender = 1.15;
-constexpr double kLost = 1.2;  // a chain that is slower by this factor after some rounds is dropped
+constexpr double kLost = 1.2;  // a chain that is slower than the fastest by this factor is dropped after some rounds
 // A time is confirmed if kConfirm samples are within this factor of it, or more than half of the samples if that is
 // fewer.
 constexpr size_t kConfirm = 4;
 constexpr double kConfirmWithin = 1.03;
-constexpr int64_t kFirstPart = 4;  // divides the trials that a job asks for: the first part is a quarter
+constexpr int64_t kFirstPart = 4;  // a job's trials are divided by this number for the first part of them
 
 // The numbers that a batch gives to the values of a job result: first the inputs and outputs of the graph, then the
 // intermediates.
@@ -31,7 +31,7 @@ class ChainValues {
     of_.assign(result.buffers.size(), -1);
     std::vector<BufferSpec> all;
     const auto add = [&](int buffer, const BufferSpec& spec) {
-      if (of_[static_cast<size_t>(buffer)] >= 0) return;  // an output may be an input or another output
+      if (of_[static_cast<size_t>(buffer)] >= 0) return;  // has its number: an output may be an input or another output
       of_[static_cast<size_t>(buffer)] = static_cast<int>(all.size());
       all.push_back(spec);
     };
@@ -51,7 +51,7 @@ class ChainValues {
   const std::vector<int64_t>& intermediates() const { return intermediates_; }
 
  private:
-  std::vector<int> of_;  // number of the value that each buffer of the result has
+  std::vector<int> of_;  // for each buffer of the result, the number of its value
   std::vector<int64_t> intermediates_;
 };
 
@@ -114,7 +114,7 @@ Batch chains_of(const std::vector<WholeCover>& covers, const Records& records, c
   batch.recipe.budget_ns = 1'500'000'000;
   batch.recipe.lost_factor = kLost;
   batch.recipe.deadline_ns = 60'000'000'000;
-  std::map<std::string, int> kernel_of;  // by key
+  std::map<std::string, int> kernel_of;  // index in batch.candidates of each kernel, by the key of its record
   for (const WholeCover& cover : covers) {
     const ChainValues values(cover, &batch.problem.buffers);
     KernelChain chain;

@@ -115,7 +115,7 @@ struct HttpServer::Impl {
     }
   };
 
-  TlsFiles tls;  // files that are read again for every connection
+  TlsFiles tls;  // files for TLS, which are read again for every connection
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context{nullptr, &SSL_CTX_free};
   Routes routes;
   std::string host;

@@ -20,16 +20,16 @@ namespace wl {
 struct HttpQuestion {
   std::string path;                               // decoded path, without the query
   std::map<std::string, std::string> parameters;  // decoded parameters of the query
-  std::optional<std::string> authorization;       // the header
+  std::optional<std::string> authorization;       // the header Authorization; nullopt: it is missing
   std::string host;                               // the header Host; empty: it is missing
   std::string known;                              // the ETag of the answer that the caller has already (If-None-Match)
-  std::optional<PeerIdentity> certificate;        // the names in the caller's verified certificate (https.h)
+  std::optional<PeerIdentity> certificate;        // names in the caller's verified certificate (https.h); nullopt: none
 };
 
 struct HttpAnswer {
   int status = 200;
   std::string type;                         // MIME type of the body
-  std::shared_ptr<const std::string> body;  // null: none
+  std::shared_ptr<const std::string> body;  // the body of the answer; null: it has none
   std::vector<std::pair<std::string, std::string>> headers;
 };
 using AnswerHttp = std::function<std::optional<HttpAnswer>(const HttpQuestion&)>;
@@ -40,12 +40,12 @@ using AnswerHttp = std::function<std::optional<HttpAnswer>(const HttpQuestion&)>
 bool is_own_name(std::string_view host);
 
 struct HttpOptions {
-  std::string address;  // "HOST:PORT"
+  std::string address;  // the address to listen on, as "HOST:PORT"
   // With `cert` and `key` the server uses HTTPS. With `ca` a caller may show a certificate, which must then be valid.
   TlsFiles tls;
   std::function<std::string()> metrics;
-  std::function<std::string()> not_ready;  // for /readyz: why workers get no work; "": they get work
-  AnswerHttp pages = {};                   // answers pages; called on several threads; nullopt: no such page
+  std::function<std::string()> not_ready;  // returns why workers get no work, for /readyz; "": they get work
+  AnswerHttp pages = {};  // answers requests for pages, on several threads; nullopt: there is no such page
 };
 
 class HttpServer {
@@ -57,7 +57,7 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  std::string address() const;  // HOST and the bound port
+  std::string address() const;  // returns HOST as it was given, and the bound port
 
  private:
   struct Impl;

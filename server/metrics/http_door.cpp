@@ -35,7 +35,7 @@ using HttpClock = std::chrono::steady_clock;
 constexpr uint64_t kListening = 0, kWake = 1, kFirst = 2;
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
 constexpr int kMostRequests = 100;  // most requests on one connection
-constexpr int kMostAccepted = 64;   // most connections accepted before others are handled
+constexpr int kMostAccepted = 64;   // most connections that are accepted before existing ones are handled
 constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
 constexpr std::string_view kEnd = "\r\n\r\n";
 constexpr std::string_view kTooLong =
@@ -53,7 +53,7 @@ struct HttpDoor::Impl {
     size_t sent = 0;
     int requests = 0;
     bool close = false, watched = true;
-    HttpClock::time_point since, until;  // begin and deadline of the connection's state
+    HttpClock::time_point since, until;  // when the connection came into its state, and the deadline of that state
     std::optional<PeerIdentity> certificate;
   };
 
@@ -64,7 +64,7 @@ struct HttpDoor::Impl {
   uint64_t last = kFirst;
   Connections all;
   std::map<std::string, size_t> of_peer;
-  size_t held = 0;                       // bytes of answers that are not sent yet
+  size_t held = 0;                       // bytes of all answers that are not sent yet
   HttpClock::time_point accept_again{};  // if descriptors are short, nothing is accepted before this time
   bool accepting = true;
 

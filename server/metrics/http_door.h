@@ -21,7 +21,7 @@ namespace wl {
 // The head of a request, up to its empty line. Requests have no body in this server.
 struct HttpAsked {
   std::string head;
-  std::optional<PeerIdentity> certificate;  // the names in the caller's verified certificate
+  std::optional<PeerIdentity> certificate;  // names in the caller's verified certificate; nullopt: it showed none
 };
 struct HttpSaid {
   std::string bytes;
@@ -29,11 +29,11 @@ struct HttpSaid {
 };
 
 struct HttpDoorOptions {
-  SSL_CTX* context = nullptr;  // null: plain text
+  SSL_CTX* context = nullptr;  // the settings of TLS; null: connections are in plain text
   std::function<HttpSaid(const HttpAsked&)> answer;
   // Whether a request is answered at once, on the thread of the connections. To answer such a request must never block.
   std::function<bool(std::string_view head)> at_once;
-  std::chrono::milliseconds request{10'000};  // limit for a handshake and the head of a request, and on idle time
+  std::chrono::milliseconds request{10'000};  // time limit for a handshake, a request's head, or an idle connection
   std::chrono::milliseconds response{30'000};
   // Most connections, in all and of one peer: an IPv4 address, or the first 64 bits of an IPv6 address.
   size_t connections = 1024, of_peer = 768;

@@ -12,7 +12,7 @@ namespace wl {
 
 struct HttpWire {
   int fd = -1;
-  SSL* session = nullptr;  // null: plain text
+  SSL* session = nullptr;  // the TLS session; null: the connection is in plain text
   // Whether the last operation waits until the socket can be written; otherwise it waits until the socket can be read.
   bool wants_write = false;
 
@@ -20,7 +20,7 @@ struct HttpWire {
   // Like recv() and send(), return -1 with EAGAIN if nothing can be done now, 0 at the end, and 0 after a TLS error.
   ssize_t receive(char* to, size_t size);
   ssize_t transmit(std::string_view text);
-  void end(bool politely);  // politely: sends TLS's notice of the end first
+  void end(bool politely);  // closes the socket; `politely`: TLS's notice of the end is sent first
 };
 
 }  // namespace wl

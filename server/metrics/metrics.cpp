@@ -101,9 +101,9 @@ struct Metrics::Impl {
   pm::Gauge& descriptors = gauges("process_open_fds", "Open file descriptors.").Add({});
   pm::Gauge& started = gauges("process_start_time_seconds", "Start time since the Unix epoch.").Add({});
   pm::Counter& processor = counters("process_cpu_seconds_total", "User and system time.").Add({});
-  std::mutex text_lock;  // only one call of text() runs at a time
+  std::mutex text_lock;  // held during text(), so that one call of it runs at a time
   double processor_s = 0;
-  std::map<std::string, pm::Gauge*> ready_of;  // by target
+  std::map<std::string, pm::Gauge*> ready_of;  // the gauges of candidates that wait for a worker, by target
 };
 
 CoordinatorState process_state() {

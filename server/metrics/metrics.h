@@ -21,13 +21,13 @@ struct CoordinatorState {
   int64_t queued_jobs = 0, running_jobs = 0;
   int64_t workers_alive = 0, workers_gone = 0;
   int64_t leases = 0;
-  int64_t database_bytes = 0, log_bytes = 0;   // sizes of the store's file and of its write-ahead log
-  int64_t objects_bytes = 0;                   // size of the compiled objects beside the store
-  int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
+  int64_t database_bytes = 0, log_bytes = 0;   // bytes of the store's file and of its write-ahead log
+  int64_t objects_bytes = 0;                   // bytes of the compiled objects beside the store
+  int64_t heap_bytes = 0, resident_bytes = 0;  // bytes of the process: in allocations, and resident; 0: not known
   double processor_s = 0;                      // processor time of the process, in seconds
   int64_t descriptors = 0;
   bool drained = false;
-  std::optional<bool> upstream_up;  // nullopt: there is no upstream
+  std::optional<bool> upstream_up;  // whether the upstream can be reached; nullopt: there is no upstream
 };
 
 // Returns the processor time and the open descriptors of this process; the other fields are unset.
@@ -50,14 +50,16 @@ class Metrics {
   // Count a question that the upstream was asked, and a record that it was offered.
   void upstream_asked(const std::string& outcome);
   void upstream_offered(const std::string& outcome);
-  void reverified(const std::string& outcome);   // outcome of verifying a kernel again: "kept", "moved" or "lost"
-  void commit_ended(double seconds);             // seconds of a transaction of the store, fsync included
-  void lease_ended(const std::string& why);      // without a report
-  void fetched(int64_t hits, int64_t misses);    // records that clients asked for by key or digest
-  void looked_up(int64_t hits, int64_t misses);  // groups of new jobs that the store had, and had not
+  void reverified(
+      const std::string& outcome);           // counts an outcome of verifying records again: "kept", "moved" or "lost"
+  void commit_ended(double seconds);         // notes the seconds of a transaction of the store, fsync included
+  void lease_ended(const std::string& why);  // counts a lease that ended without a report, by the reason
+  // Counts the records that clients asked for by key or digest: those found, and those not found.
+  void fetched(int64_t hits, int64_t misses);
+  void looked_up(int64_t hits, int64_t misses);  // counts groups of new jobs whose record the store had, and had not
   void job_ended(JobState state);
-  void first_kernel(double seconds);  // seconds from the start of a search to its first correct kernel
-  void best_kernel(double seconds);   // seconds from the start of a search to the kernel fastest at its end
+  void first_kernel(double seconds);  // notes the seconds from the start of a search to its first correct kernel
+  void best_kernel(double seconds);   // notes the seconds from the start of a search to the kernel fastest at its end
 
   // Returns all metrics in the text format of Prometheus, version 0.0.4.
   std::string text(const CoordinatorState& state);

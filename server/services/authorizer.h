@@ -24,12 +24,12 @@
 namespace wl {
 
 struct AuthorizerOptions {
-  int64_t owner = Connection::kUnknown;  // the user that runs the coordinator, by uid
-  std::string callers;                   // the callers file (server/services/callers.h); empty: no file
+  int64_t owner = Connection::kUnknown;  // uid of the user that runs the coordinator
+  std::string callers;                   // name of the callers file (server/services/callers.h); empty: there is none
   // The trust domains whose certificates may carry a role in their name, spiffe://DOMAIN/warploom/ROLE; separated by
   // commas.
   std::string trust_domains;
-  TlsFiles tls;  // certificate and key of this server, for Door::kTls
+  TlsFiles tls;  // files of this server's certificate and its key, for Door::kTls
 };
 
 class Authorizer {
@@ -88,7 +88,7 @@ class Authorizer {
 
  private:
   struct Caller {
-    std::string name;  // "user 1000"
+    std::string name;  // the caller in messages, such as "user 1000"
     CallerRow row;
     std::string remedy;  // what to do if the caller's roles do not suffice
   };

@@ -59,12 +59,12 @@ class KnownObjects {
 
  private:
   static constexpr size_t kMostRemembered = 1 << 16;
-  using Sent = std::set<std::pair<std::string, std::string>>;  // team, digest
+  using Sent = std::set<std::pair<std::string, std::string>>;  // pairs of a team and the digest of its uploaded object
 
   Store* const store_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members declared below
   Sent sent_;
-  std::deque<Sent::iterator> order_;  // oldest first
+  std::deque<Sent::iterator> order_;  // the entries of sent_, oldest first
 };
 
 // Checks that the caller may upload objects: it has a worker with a lease, whose results name them, or is a coordinator

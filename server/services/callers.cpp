@@ -80,7 +80,7 @@ absl::Status add_token(const Fields& fields, const CallerRow& row, Callers* out)
 
 struct RowKind {
   const char* name;
-  size_t fields;  // number of fields, team=NAME not counted
+  size_t fields;  // number of fields of a row of this kind, not counting team=NAME
   const char* form;
   absl::Status (*add)(const Fields&, const CallerRow&, Callers*);
 };

@@ -45,7 +45,7 @@ inline constexpr std::string_view kUserPrincipal = "uid:";
 // The rights that a row gives its callers.
 struct CallerRow {
   Roles roles = kNoRole;
-  std::string team;  // empty: none
+  std::string team;  // team of the callers; empty: they have none
 };
 
 struct TokenRow {
@@ -55,13 +55,13 @@ struct TokenRow {
 };
 
 struct Callers {
-  std::map<int64_t, CallerRow> users;  // by uid
-  CallerRow other_users;               // "user *"
+  std::map<int64_t, CallerRow> users;  // rows of single users of this machine, by uid
+  CallerRow other_users;               // the row "user *" for all users without a row of their own
   CallerRow loopback{.roles = kClient | kWorker, .team = {}};
-  std::map<std::string, CallerRow> certificates;  // by URI
+  std::map<std::string, CallerRow> certificates;  // rows of certificates, by the URI in the certificate
   std::vector<TokenRow> tokens;
-  std::map<std::string, TeamRules> teams;       // by name
-  std::map<std::string, std::string> machines;  // machine by the name of the caller
+  std::map<std::string, TeamRules> teams;       // rules of the teams, by name of the team
+  std::map<std::string, std::string> machines;  // machine of a caller's workers, by name of the caller
 
   // Parses the text of a file. InvalidArgument names the line, what was expected there and what was found.
   static absl::StatusOr<Callers> parse(const std::string& text, const std::string& file);
@@ -95,7 +95,7 @@ class CallersFile {
 
   std::string file_;
   std::atomic<std::chrono::steady_clock::rep> looked_ = 0;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members declared below
   struct stat seen_ = {};
   std::shared_ptr<const Callers> rows_;
 };

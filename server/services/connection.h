@@ -28,13 +28,13 @@ struct Connection {
   static constexpr int64_t kUnknown = -1;
 
   Door door = Door::kUnix;
-  std::atomic<int64_t> uid = kUnknown;  // the user that connected, for Door::kUnix
+  std::atomic<int64_t> uid = kUnknown;  // uid of the user that connected, for Door::kUnix
 };
 
 // The credentials of a call.
 struct Shown {
   std::optional<std::string> token;         // the whole header `authorization`: "Bearer TOKEN"
-  std::optional<PeerIdentity> certificate;  // contents of a verified certificate
+  std::optional<PeerIdentity> certificate;  // contents of the caller's verified certificate
 };
 
 // Reads what is known of a call's connection. Returns false for a call through no connection (embedded mode).

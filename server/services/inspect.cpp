@@ -16,14 +16,14 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kGroupSteps = 1000;  // number of steps of Work that count for each group
-constexpr size_t kPartBytes = 1 << 20;  // a part of the answer gets no further group that would exceed this size
+constexpr uint64_t kGroupSteps = 1000;  // steps that a Work counts for each group in the answer
+constexpr size_t kPartBytes = 1 << 20;  // bytes of a part of the answer, beyond which no further group is added to it
 
 struct Shown {
   std::string key;
   Graph graph;
-  int64_t count = 0;                     // of launches
-  std::optional<std::string> plan = {};  // nullopt: the default schedule is shown
+  int64_t count = 0;                     // number of launches of the group
+  std::optional<std::string> plan = {};  // the plan to show; nullopt: that of the default schedule
 };
 
 absl::StatusOr<v1::InspectResponse::Group> inspect_kernel(const Shown& kernel, const std::string& stage,
@@ -218,7 +218,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     return context_->IsCancelled() || serving_.engine->leaving() ? absl::CancelledError("the caller has gone")
                                                                  : absl::OkStatus();
   }};
-  std::shared_ptr<const void> memory_;  // the memory reserved for planning
+  std::shared_ptr<const void> memory_;  // the reservation of memory for planning
   std::deque<v1::InspectResponse> parts_;
   v1::InspectResponse part_;  // the part to which groups are added
   size_t part_bytes_ = 0;

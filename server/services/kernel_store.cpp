@@ -45,7 +45,7 @@ class KernelStoreService final : public Fetching {
   WL_ANSWER_READER_ON(serving_.quick, OfferKernel, v1::OfferKernelRequest, v1::OfferKernelResponse);
 
  private:
-  using Fetched = absl::StatusOr<std::optional<grpc::Slice>>;  // nullopt: there is no such record
+  using Fetched = absl::StatusOr<std::optional<grpc::Slice>>;  // a serialized record; nullopt: there is no such record
   using Source = std::function<Fetched(const v1::GetKernelRequest&)>;
 
   template <typename Request>
@@ -150,7 +150,8 @@ absl::Status KernelStoreService::answer(const v1::GetKernelRequest& request, con
 absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& request, const Source& source,
                                         const std::string& problem, grpc::ByteBuffer* out, Count* count) {
   using google::protobuf::io::CodedOutputStream;
-  constexpr uint8_t kItems = 1 << 3 | 2, kRecord = 1 << 3 | 2;  // field 1 of both messages, with wire type 2 (length)
+  // The tags of field 1 of both messages, with wire type 2 (length).
+  constexpr uint8_t kItems = 1 << 3 | 2, kRecord = 1 << 3 | 2;
   std::vector<grpc::Slice> slices;
   size_t bytes = 0;
   for (const v1::GetKernelRequest& item : request.items()) {

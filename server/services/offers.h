@@ -8,7 +8,7 @@ namespace wl {
 struct OfferTaken {
   // kKnown: the record is stored already, or is not faster than the one that is served.
   enum Outcome { kAccepted, kKnown, kRefused } outcome = kRefused;
-  std::string why = {};  // the reason of a refusal
+  std::string why = {};  // why the record was refused
 };
 
 // Stores an offered record, or says why not. The caller of this function has checked the record's digest. `caller`: the

@@ -34,12 +34,12 @@ class OpenCalls {
   struct Entry {
     std::recursive_mutex mutex;  // guards `end`; recursive because `end` may destroy the Held
     Check check;
-    End end;  // null: the call has ended
+    End end;  // ends the call; null: the call has ended
   };
   using Entries = std::list<std::shared_ptr<Entry>>;
   void look();
 
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members declared below
   std::condition_variable changed_;
   Entries entries_;
   bool stopping_ = false;

@@ -35,11 +35,11 @@ class ReplyCache {
   };
   using Entries = std::list<Entry>;
 
-  void erase(Entries::iterator entry);  // The lock must be held.
+  void erase(Entries::iterator entry);  // The caller must hold mutex_.
 
   const int64_t max_bytes_;
-  mutable std::mutex mutex_;  // guards the rest
-  Entries entries_;           // the most recently used entry first
+  mutable std::mutex mutex_;  // guards the members declared below
+  Entries entries_;           // the cached replies, the most recently used first
   std::unordered_map<std::string, Entries::iterator> by_question_;
   std::unordered_multimap<std::string, Entries::iterator> by_key_;
   int64_t bytes_ = 0;

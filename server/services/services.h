@@ -65,7 +65,7 @@ struct Serving {
   ReplyCache* replies;
   const Authorizer* authorizer;  // identifies callers; null in embedded mode, which checks no calls
   const SigningKey* signing;     // signs records; null: records are not signed
-  Upstream* upstream;            // null: there is no upstream
+  Upstream* upstream;            // the upstream coordinator; null: there is none
   // Signers whose records are accepted from other coordinators; empty: no offers are accepted.
   const std::vector<Signer>* signers;
   Budget* waiting;    // limits the number of open long polls, watches and Attend calls

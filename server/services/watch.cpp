@@ -126,11 +126,11 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
   Engine* const engine_;
   Budget* const waiting_;
   const bool counted_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members declared below
   std::shared_ptr<WatchCall> self_;
   std::shared_ptr<JobWatch> watch_;
-  std::shared_ptr<const Job> next_;  // not sent yet
-  v1::Job message_;                  // being written
+  std::shared_ptr<const Job> next_;  // the newest state of the job, if it is not sent yet
+  v1::Job message_;                  // the state of the job that is being written
   std::optional<grpc::Status> end_;
   bool writing_ = false, sent_last_ = false, finished_ = false, done_ = false;
   grpc::Alarm late_;

@@ -37,7 +37,7 @@ class WorkPool {
   const int count_;
   const size_t max_queued_;
   const int nice_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members declared below, except the threads
   std::condition_variable queued_;
   CallerTurns<std::function<void()>> turns_;
   bool stopping_ = false;

@@ -73,7 +73,7 @@ absl::StatusOr<std::optional<std::string>> Store::blob(const std::string& digest
 absl::StatusOr<std::set<std::string>> Store::seen_objects(const std::vector<std::string>& digests,
                                                           const Reader& reader) {
   std::set<std::string> seen;
-  std::string keys;  // 32 bytes each
+  std::string keys;  // the digests as bytes, 32 for each
   for (const std::string& digest : digests) keys += key_bytes(digest);
   if (keys.empty()) return seen;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // the most symbolic links that the kernel follows, too
+constexpr int kMostLinks = 40;  // most symbolic links that are followed, as many as the kernel follows
 constexpr int kMostLooks = 100;
 constexpr std::chrono::milliseconds kLookAgain{10};
 // Follows the process id in the lock file if the store is held for one command only.
@@ -38,10 +38,10 @@ bool is_network_disk(const std::string& folder) {
   struct statfs disk = {};
   if (statfs(folder.c_str(), &disk) != 0) return false;
   switch (static_cast<uint32_t>(disk.f_type)) {
-    case 0x6969:      // NFS
-    case 0xFF534D42:  // CIFS
-    case 0xFE534D42:  // SMB2
-    case 0x0BD00BD0:  // Lustre
+    case 0x6969:      // the file system NFS
+    case 0xFF534D42:  // the file system CIFS
+    case 0xFE534D42:  // the file system SMB2
+    case 0x0BD00BD0:  // the file system Lustre
       return true;
   }
   return false;

@@ -13,7 +13,7 @@
 
 namespace wl {
 
-inline constexpr int64_t kApplicationId = 0x574c4f4d;  // "WLOM"
+inline constexpr int64_t kApplicationId = 0x574c4f4d;  // SQLite's application_id of a store: the letters "WLOM"
 
 // Returns the file that `name` means, with every symbolic link resolved. Other files of a store are named after that
 // file, so all names of a store lead to the same files. The file need not exist; its folder is created.
@@ -49,7 +49,7 @@ class StoreLock {
   absl::Status name_in_use() const;
   std::string file_;
   bool in_turn_;
-  int name_ = -1, database_ = -1;  // descriptors
+  int name_ = -1, database_ = -1;  // descriptors of the lock file and of the database; -1: not open
   std::pair<dev_t, ino_t> inode_ = {};
 };
 

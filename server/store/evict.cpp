@@ -8,8 +8,9 @@
 namespace wl {
 namespace {
 
-constexpr int kGroup = 256;               // rows removed in one transaction, so that other writes get in between
-constexpr int64_t kUnusedMs = 3'600'000;  // an object used within this time may belong to a record that comes soon
+constexpr int kGroup = 256;  // most rows removed in one transaction, so that other writes get in between
+// Milliseconds. An object that was used within this time may belong to a record that comes soon.
+constexpr int64_t kUnusedMs = 3'600'000;
 
 // Returns the bytes of the database's pages that are in use. SQLite reuses free pages before the file grows.
 absl::StatusOr<int64_t> used_bytes(Sql& sql) {
@@ -116,7 +117,7 @@ constexpr const char* kFindObjects[] = {
     "HAVING max(r.blessed) = 0 AND max(r.pinned) = 0 ORDER BY max(r.used_ms) LIMIT ?2"};
 
 struct Going {
-  std::vector<std::string> objects;  // digests as bytes
+  std::vector<std::string> objects;  // digests of the objects to be removed, as bytes
   int64_t records = 0, bytes = 0;
 };
 

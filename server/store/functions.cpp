@@ -95,7 +95,7 @@ bool is_sha256(std::string_view text) {
 void define_functions(sqlite3* connection) {
   struct Function {
     const char* name;
-    int arguments;  // -1: any number
+    int arguments;  // number of arguments of the function; -1: any number
     void (*call)(sqlite3_context*, int, sqlite3_value**);
   };
   static constexpr Function kFunctions[] = {{"sha256", 1, &sql_sha256},

@@ -155,7 +155,7 @@ absl::Status Store::forget_below(int64_t generation) {
 
 absl::StatusOr<RevokedRows> Store::revoke(const std::string& principal) {
   RevokedRows gone;
-  std::vector<std::pair<int64_t, std::string>> records;  // ids and keys
+  std::vector<std::pair<int64_t, std::string>> records;  // ids and keys of the records to be deleted
   int64_t searches = 0;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
     WL_ASSIGN_OR_RETURN(searches, sql.number("SELECT coalesce(max(id), 0) FROM searches"));

@@ -55,7 +55,7 @@ class KnownTexts {
   }
 
  private:
-  static constexpr size_t kMost = 64, kMostBytes = 1 << 18;  // so the cache takes at most 16 MiB
+  static constexpr size_t kMost = 64, kMostBytes = 1 << 18;  // most texts, and most bytes of one: 16 MiB in all
   std::mutex mutex_;
   std::map<std::string, std::string> texts_;
 };
@@ -68,12 +68,12 @@ struct RecordParts {
     std::string digest;
   };
   explicit RecordParts(const KernelRecord& record);
-  // nullopt: the record has no object.
+  // Returns the digest of the record's object; nullopt: the record has no object.
   std::optional<Blob> object_row() const { return object.empty() ? std::nullopt : std::optional(Blob{object}); }
 
-  void set_payload(const KernelRecord& manifest);  // the texts of `manifest` do not matter
+  void set_payload(const KernelRecord& manifest);  // sets the payload from a record, whose texts do not matter
 
-  std::string digest, key, object;  // 32 bytes each; `object` is empty if there is none
+  std::string digest, key, object;  // as 32 bytes each; `object` is empty if the record has none
   Text prelude, source;
   std::string payload, payload_digest, texts;
 };
@@ -82,13 +82,13 @@ struct RecordParts {
 // generation is above every floor that exists by then.
 class SignedParts : public RecordParts {
  public:
-  // `signing`: null: the record is not signed.
+  // `signing`: the key that signs the record; null: the record is not signed.
   SignedParts(const KernelRecord& record, std::shared_ptr<const SigningKey> signing);
   absl::Status sign(Sql& sql);
 
  private:
   std::shared_ptr<const SigningKey> signing_;
-  KernelRecord manifest_;  // without texts
+  KernelRecord manifest_;  // the record without its texts
 };
 
 // Generations (generations.cpp). next_generation() returns a generation that is higher than all before. forget_older()
@@ -118,7 +118,7 @@ absl::Status put_reverified(Sql& sql, int64_t job_id, const std::vector<Reverifi
 
 struct Store::Impl {
   StoreOptions options;
-  std::string file;  // the real path
+  std::string file;  // name of the database file, with symbolic links resolved
   // The order of these members matters, since they are destroyed in reverse: the readers close before the writer, which
   // checkpoints, and the lock outlives all connections.
   std::optional<StoreLock> lock;
@@ -126,10 +126,10 @@ struct Store::Impl {
   std::unique_ptr<StoreReaders> readers;
   std::unique_ptr<ObjectFolder> objects;
   std::shared_mutex objects_mutex;        // held shared to store a file and its row, exclusively to remove both
-  std::atomic<int64_t> object_bytes = 0;  // bytes of all objects; kept if max_object_bytes is set
+  std::atomic<int64_t> object_bytes = 0;  // bytes of all objects; kept up to date if max_object_bytes is set
   UsedRecords used_records;
   KnownTexts texts;
-  std::shared_ptr<const SigningKey> signing;  // null: no records are signed
+  std::shared_ptr<const SigningKey> signing;  // the key that signs records; null: records are not signed
   bool unclean = false, checked = false;
   std::atomic<int64_t> damaged = 0;
 

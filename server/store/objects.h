@@ -12,7 +12,7 @@
 
 namespace wl {
 
-// Any thread.
+// All functions may be called from any thread.
 class ObjectFolder {
  public:
   // `at_point`: for tests, which can stop the process there; called with "object written", "object synced" and "object
@@ -28,8 +28,9 @@ class ObjectFolder {
   absl::Status put(const std::string& digest, std::string_view bytes);
   // Reads an object. NotFound: there is no such file; DataLoss: its bytes have another digest, or cannot be read.
   absl::StatusOr<std::string> get(const std::string& digest) const;
-  bool has(const std::string& digest, int64_t size) const;  // looks only at the size of the file
-  absl::Status remove(const std::string& digest);           // returns OK also if the file is missing
+  // Whether the object has a file of this size, whatever the bytes of the file are.
+  bool has(const std::string& digest, int64_t size) const;
+  absl::Status remove(const std::string& digest);  // removes an object's file; OK also if it is missing
   // Returns the digests that begin with these two digits and have a file, which may be damaged.
   std::vector<std::string> names(const std::string& first_digits) const;
   // Takes an object from another folder, as a hard link if possible, else as a copy. NotFound: the object is missing or

@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kUsedStepMs = 3'600'000;  // a record's last use is noted at most once an hour
+constexpr int64_t kUsedStepMs = 3'600'000;  // milliseconds: a record's last use is noted at most once an hour
 
 // Conditions that a row is the one asked for and that the reader may see it. Parameter ?3 is the reader's team; ?4 says
 // whether the reader sees the records of all teams.
@@ -194,7 +194,7 @@ absl::StatusOr<std::optional<std::string>> Store::Impl::text(Sql& sql, const std
 
 absl::StatusOr<std::optional<RecordMessage>> Store::record_message(const RecordName& name, bool with_texts) {
   std::optional<RecordMessage> found;
-  std::string prelude, source;  // digests
+  std::string prelude, source;  // digests of the record's prelude and source text
   const bool by_digest = !name.digest.empty();
   const Depth depth = with_texts ? kDigests : kManifest;
   const std::string bytes = key_bytes(by_digest ? name.digest : name.key);

@@ -36,7 +36,7 @@ absl::Status read_known(Sql& sql, const std::string& environment, bool again, st
 absl::StatusOr<std::vector<ReverifiedRow>> not_verified_yet(Sql& sql, const std::vector<ReverifiedRow>& rows,
                                                             bool again) {
   std::vector<ReverifiedRow> left;
-  std::map<std::string, std::set<std::string>> known;  // digests by environment
+  std::map<std::string, std::set<std::string>> known;  // digests of the records that count as verified, by environment
   for (const ReverifiedRow& row : rows) {
     const auto [at, is_new] = known.try_emplace(row.environment);
     if (is_new) WL_RETURN_IF_ERROR(read_known(sql, row.environment, again, &at->second));

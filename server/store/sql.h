@@ -33,7 +33,7 @@ class Sql {
  public:
   struct OpenOptions {
     int flags = SQLITE_OPEN_READWRITE;
-    std::string vfs = {};                                  // the name of an sqlite3_vfs; empty: that of the system
+    std::string vfs = {};                                  // name of the sqlite3_vfs to use; empty: the default one
     std::function<void(const char*)> statement_hook = {};  // for tests: runs before every statement and script
   };
   // Opens a connection, which one thread may use at a time. Errors are those of error().
@@ -48,7 +48,7 @@ class Sql {
     int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
     double real(int column) const { return sqlite3_column_double(statement_, column); }
     bool null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
-    std::string text(int column) const;  // of a column of type TEXT or BLOB
+    std::string text(int column) const;  // returns the value of a column of type TEXT or BLOB
 
    private:
     sqlite3_stmt* statement_;
@@ -98,7 +98,7 @@ class Sql {
  private:
   Sql(sqlite3* connection, std::string file, std::function<void(const char*)> statement_hook);
   absl::StatusOr<sqlite3_stmt*> prepare(const char* text);
-  // `bound`: the SQLite code that binding the arguments returned.
+  // Runs a statement whose arguments are bound. `bound`: the SQLite code that binding them returned.
   absl::Status step_all(sqlite3_stmt* statement, int bound, const std::function<bool(const Row&)>& visit);
 
   static int bind(sqlite3_stmt* s, int at, const std::string& v) {

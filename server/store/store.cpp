@@ -97,7 +97,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::open(const StoreOptions& options) 
 }
 
 void Store::Impl::note_damage(const std::string& what) {
-  constexpr int64_t kLogged = 10;  // so many cases are logged one by one, later ones only when their number doubles
+  // So many cases of damage are logged one by one, later ones only when their number doubles.
+  constexpr int64_t kLogged = 10;
   const int64_t count = ++damaged;
   if (count <= kLogged || (count & (count - 1)) == 0) {
     spdlog::error("store {}: {}; it counts as missing (damage {} since the start)", file, what, count);

@@ -29,8 +29,8 @@ class Sql;
 
 struct StoreOptions {
   std::string file;
-  bool in_turn = false;      // the process holds the store for one command, and others wait for its end (StoreLock)
-  bool quick_check = false;  // whether to check the file after an unclean stop, which takes longer for larger files
+  bool in_turn = false;      // whether the store is held for one command only, whose end others await (StoreLock)
+  bool quick_check = false;  // whether the file is checked after an unclean stop, which takes longer for larger files
   int64_t max_pages = 0;     // the largest size of the database, in pages of 4 KiB; 0 = no limit
   // Limit on the bytes of objects. Objects that no blessed or pinned record names make room for new ones. 0 = no limit.
   int64_t max_object_bytes = 0;
@@ -47,13 +47,13 @@ struct StoreOptions {
 
 // Counts since the store was opened, and its present state.
 struct StoreStats {
-  int64_t queued = 0;  // writes that wait now, for the end of the transaction before theirs
+  int64_t queued = 0;  // number of writes that now wait for the end of the transaction before theirs
   int64_t writes = 0, transactions = 0;
-  int64_t checkpoints = 0, unfinished_checkpoints = 0;  // unfinished: the write-ahead log was not emptied
-  int64_t wal_bytes = 0;  // bytes of the log that no checkpoint has moved yet; the log's file may be larger
-  int64_t damaged = 0;    // rows and objects that failed their digest when they were read
-  bool unclean = false;   // the process that had the store before did not close it
-  bool checked = false;   // the file was checked for damage when it was opened
+  int64_t checkpoints = 0, unfinished_checkpoints = 0;  // checkpoints, and those that did not empty the log
+  int64_t wal_bytes = 0;  // bytes of the write-ahead log that no checkpoint has moved yet; its file may be larger
+  int64_t damaged = 0;    // number of rows and objects that failed their digest when they were read
+  bool unclean = false;   // whether the process that had the store before did not close it
+  bool checked = false;   // whether the file was checked for damage when it was opened
   bool broken = false;
 };
 
@@ -91,8 +91,8 @@ struct BatchRow {
   int64_t search_id = 0;
   int64_t phase = 0, first_trial = 0, size = 0;
   uint64_t check_seed = 0;
-  bool leased = false, done = false;  // neither: ready
-  int64_t attempt = 0, failures = 0;  // failures: number of leases that ended without a report, for any reason
+  bool leased = false, done = false;  // the state of the batch; neither: it is ready
+  int64_t attempt = 0, failures = 0;  // number of leases so far, and of those that ended without a report
   std::string lease_id, worker;
   std::vector<PlannedTrial> candidates;
   std::vector<std::string> lost_on;  // names of the workers that were lost with the batch, one for each loss
@@ -102,7 +102,7 @@ struct BatchRow {
 struct TrialPoint {
   int64_t trial = 0;
   Outcome outcome = Outcome::kRejected;
-  double ns = 0;  // undisturbed_ns() of the trial's samples; 0: it has none
+  double ns = 0;  // time of the trial in ns, by undisturbed_ns(); 0: it has no samples
 };
 
 struct RevokedRows {
@@ -111,14 +111,14 @@ struct RevokedRows {
 
 // Where a record comes from: a search of this coordinator, its upstream, or a coordinator whose upstream this one is.
 enum class RecordOrigin { kHere, kUpstream, kBelow };
-inline constexpr int64_t kSearchElsewhere = 0;  // the search of other coordinators' records, without trials
+inline constexpr int64_t kSearchElsewhere = 0;  // id of the search, without trials, of other coordinators' records
 
 struct RecordRow {
   KernelRecord record;
   int64_t search_id = 0;
   int64_t created_ms = 0;
   bool pinned = false;
-  std::string team = {};  // empty: the record is shared
+  std::string team = {};  // the team that the record is for; empty: it is shared
 };
 
 // Names a record by its digest or, if that is empty, the blessed one by its key and environment (empty: any of these).
@@ -127,7 +127,7 @@ struct RecordName {
   Reader reader = {};
 };
 struct RecordMessage {
-  std::string key, bytes;  // bytes: a serialized v1::KernelRecord
+  std::string key, bytes;  // the record's key, and the record as a serialized v1::KernelRecord
 };
 
 // The id and the names of a record. A new record gets a higher id than all that are stored.
@@ -143,18 +143,18 @@ struct RecordFilter {
   std::string machine = {}, model = {}, key_prefix = {};
 };
 struct RecordCounts {
-  using Names = std::vector<std::pair<std::string, int64_t>>;  // sorted names, with numbers of records or groups
+  using Names = std::vector<std::pair<std::string, int64_t>>;  // sorted names, each with a number of records or groups
   Names machines, models;
 };
 
 // A kernel from another environment that a job verifies again (docs/design/service.md#verifying-winners-again).
 struct ReverifiedRow {
   int64_t job_id = 0;
-  std::string digest, key;                      // those of the record from the other environment
-  std::string environment_before, environment;  // in which the record was made, and in which it is verified
+  std::string digest, key;                      // digest and key of the record from the other environment
+  std::string environment_before, environment;  // environment that the record was made in, and that it is verified in
   Reverified outcome = Reverified::kWaiting;
-  std::string plan_before, plan;  // plan: of the kernel that is served for `environment`; empty: none
-  double before_ns = 0, ns = 0;   // undisturbed_ns() of both
+  std::string plan_before, plan;  // plan of the record, and plan that is served for `environment`; empty: none is
+  double before_ns = 0, ns = 0;   // times in ns of the kernels of both plans, by undisturbed_ns()
   std::string message = {};       // a description of what has changed, for people
 };
 
@@ -217,7 +217,7 @@ class Store {
   absl::StatusOr<std::optional<JobRow>> job(int64_t id);
   absl::StatusOr<std::optional<std::string>> team_of_job(int64_t id);
   absl::StatusOr<std::optional<JobRow>> job_by_request(const std::string& request_id);
-  absl::StatusOr<std::vector<JobRow>> unfinished_jobs();  // oldest first
+  absl::StatusOr<std::vector<JobRow>> unfinished_jobs();  // the jobs that are not done, oldest first
   // Lists jobs with ids below `before` (0: all), newest first, without graphs and results. `unfinished`: no done ones.
   absl::StatusOr<std::vector<JobRow>> list_jobs(int64_t before, int limit, const Reader& reader = {},
                                                 bool unfinished = false);
@@ -247,10 +247,10 @@ class Store {
   absl::StatusOr<SearchRow> open_search(int64_t job_id, const SearchRow& wanted, bool retune);
   // Returns the keys of the searches that open_search() gave the job.
   absl::StatusOr<std::set<std::string>> keys_with_search(int64_t job_id);
-  absl::StatusOr<std::vector<PhaseTrial>> trials(int64_t search_id);  // trials by phase, then by number
+  absl::StatusOr<std::vector<PhaseTrial>> trials(int64_t search_id);  // a search's trials by phase, then by number
   // Returns at most `limit` trials of rounds (not of promotions and confirmations), from the number `from` on.
   absl::StatusOr<std::vector<TrialPoint>> trial_points(int64_t search_id, int64_t from, int64_t limit);
-  absl::StatusOr<std::map<std::string, int64_t>> searches_of_job(int64_t job_id);  // by key
+  absl::StatusOr<std::map<std::string, int64_t>> searches_of_job(int64_t job_id);  // ids of the job's searches, by key
   // Returns a job that the search serves and that the reader may see, preferably one that is not done.
   absl::StatusOr<std::optional<int64_t>> job_of_search(int64_t search_id, const Reader& reader);
   absl::StatusOr<std::vector<BatchRow>> open_batches(int64_t search_id);
@@ -289,7 +289,7 @@ class Store {
   // damaged, or whose object is lost or damaged, counts as missing, so that a job makes it again.
   absl::StatusOr<std::optional<RecordRow>> record_by_key(const std::string& key, const std::string& environment,
                                                          const Reader& reader = {});
-  absl::StatusOr<std::optional<RecordRow>> record_by_digest(const std::string& digest);  // of every team
+  absl::StatusOr<std::optional<RecordRow>> record_by_digest(const std::string& digest);  // a record of any team
   // Whether record_by_key() finds nothing only because the object of a record is lost or damaged.
   absl::StatusOr<bool> has_record_without_object(const std::string& key, const std::string& environment,
                                                  const Reader& reader = {});
@@ -308,7 +308,7 @@ class Store {
   // Deletes the records that a worker of the principal measured or confirmed, even pinned ones, the trials that such a
   // worker reported, and all answers to whole jobs. Takes several transactions; after a crash, a second call does the
   // rest.
-  absl::StatusOr<RevokedRows> revoke(const std::string& principal);  // (generations.cpp)
+  absl::StatusOr<RevokedRows> revoke(const std::string& principal);  // defined in generations.cpp
   // Pins records, which are then never evicted, or unpins them. A key names its blessed records of every team, and of
   // every environment unless one is given. Returns how many records were named.
   absl::StatusOr<int64_t> pin(const RecordName& name, bool pinned);
@@ -361,7 +361,7 @@ class Store {
   // max_object_bytes is reached. blob() returns nullopt for an object that is missing or damaged.
   absl::Status put_blob(const std::string& digest, const std::string& bytes);
   absl::StatusOr<std::optional<std::string>> blob(const std::string& digest);
-  absl::StatusOr<int64_t> object_bytes();  // total size of all compiled objects
+  absl::StatusOr<int64_t> object_bytes();  // total size of all compiled objects, in bytes
   // Removes object files that have no row, such as a crash leaves behind. Returns how many there were.
   absl::StatusOr<int64_t> sweep_blobs();
   // Returns those of the objects that belong to records which the reader may see. Runs a single query.
@@ -374,7 +374,7 @@ class Store {
                                       const std::string& machine, int64_t now_ms);
   // Returns the machine that the newest process of a worker named; "": it named none, or there is no such worker.
   absl::StatusOr<std::string> worker_machine(const std::string& name);
-  absl::StatusOr<std::vector<Device>> devices();  // last seen first
+  absl::StatusOr<std::vector<Device>> devices();  // all known devices, the last seen first
 
  private:
   struct Impl;

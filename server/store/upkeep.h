@@ -26,7 +26,7 @@ struct UpkeepOptions {
 
 struct BackupMade {
   std::string file;
-  int64_t bytes = 0;  // bytes of the file, without its objects
+  int64_t bytes = 0;  // bytes of the file, without those of its objects
 };
 
 class Upkeep {
@@ -50,12 +50,12 @@ class Upkeep {
   // An entry of the folder of backups: a backup, or a file that belongs to one.
   struct Entry {
     std::string backup, rest;  // file name of the backup, and what the entry's name has after it
-    int64_t unix_s = 0;        // when the backup was made
+    int64_t unix_s = 0;        // when the backup was made, in seconds since 1970
     bool whole() const { return rest.empty(); }
   };
-  // nullopt: the entry belongs to no backup of this store.
+  // Returns the entry of this name in the folder of backups; nullopt: it belongs to no backup of this store.
   std::optional<Entry> entry_of(const std::string& name) const;
-  std::vector<Entry> entries() const;  // oldest first
+  std::vector<Entry> entries() const;  // the entries of the folder of backups, oldest first
   void prune();
 
   Store* const store_;
@@ -65,9 +65,9 @@ class Upkeep {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;
-  // Used by the thread alone: no backup is tried before this time.
+  // No backup is tried before this time. Used by this object's thread alone.
   std::chrono::steady_clock::time_point next_try_ = {};
-  // Used by the thread alone: whether the bounds could not be kept.
+  // Whether the store's bounds could not be kept. Used by this object's thread alone.
   bool full_ = false;
   std::thread thread_;
 };

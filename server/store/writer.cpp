@@ -7,9 +7,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kWalLimitBytes = 16 << 20;  // the log is checkpointed beyond this size; its file may take 64 MiB
+// Bytes of the write-ahead log beyond which it is checkpointed; its file may take 64 MiB.
+constexpr int64_t kWalLimitBytes = 16 << 20;
 constexpr int kCheckpointWaitMs = 100, kWriteWaitMs = 5000;
-constexpr int64_t kRetryBytes = 4 << 20;  // growth of the log after which an unfinished checkpoint is tried again
+constexpr int64_t kRetryBytes = 4 << 20;  // bytes by which the log grows before an unfinished checkpoint is tried again
 constexpr auto kWarnAgain = std::chrono::minutes(1);
 constexpr auto kLookAgain = std::chrono::seconds(1);
 

@@ -27,10 +27,10 @@ class StoreWriter {
   struct Hooks {
     // Called with "begin", "commit", "committed", "checkpoint" and "checkpointed".
     std::function<void(const char*)> at_point = {};
-    std::function<void(const absl::Status&)> on_broken = {};  // see StoreOptions
+    std::function<void(const absl::Status&)> on_broken = {};  // called as StoreOptions::on_broken says
   };
   StoreWriter(std::unique_ptr<Sql> sql, std::string file, Hooks hooks);
-  ~StoreWriter();  // close()
+  ~StoreWriter();  // calls close()
 
   // Runs `work` in a transaction and blocks until that is committed. After an error, nothing of this work is stored.
   // `work` may run again if other work ended the transaction, so it must overwrite its results and not add to them.
@@ -45,7 +45,7 @@ class StoreWriter {
 
   struct Stats {
     int64_t queued = 0, writes = 0, transactions = 0, checkpoints = 0, unfinished_checkpoints = 0;
-    int64_t wal_bytes = 0;  // bytes of the log that no checkpoint has moved yet; the log's file may be larger
+    int64_t wal_bytes = 0;  // bytes of the write-ahead log that no checkpoint has moved yet; its file may be larger
   };
   Stats stats() const;
 
@@ -73,19 +73,19 @@ class StoreWriter {
   // each transaction, and once a second.
   void look_at_files(bool changed);
   void point(const char* name);
-  void note_pages(int pages);  // `pages`: number of pages in the log
+  void note_pages(int pages);  // notes that the write-ahead log has this number of pages
 
   std::unique_ptr<Sql> sql_;
   const std::string file_;
   const Hooks hooks_;
-  OwnFiles files_;  // used by the writer's thread only
+  OwnFiles files_;  // finds out whether the store's files were changed; used by the writer's thread only
   mutable std::mutex mutex_;
   std::condition_variable queued_, finished_;
   std::deque<Work*> queue_;
   bool closing_ = false;
   absl::Status broken_;
   std::atomic<int64_t> writes_ = 0, transactions_ = 0, checkpoints_ = 0, unfinished_ = 0, wal_bytes_ = 0;
-  int64_t page_bytes_ = 4096;  // page size: SQLite's default, unless the file has another
+  int64_t page_bytes_ = 4096;  // bytes of a database page: SQLite's default, unless the file has another size
   int64_t retry_beyond_ = 0;   // bytes of the log beyond which an unfinished checkpoint is tried again
   Clock::time_point warned_ = {};
   std::thread thread_;

@@ -11,7 +11,7 @@ namespace {
 // longer, since its record has arrived before it.
 constexpr auto kRecordLimit = std::chrono::seconds(1), kObjectLimit = std::chrono::seconds(30);
 constexpr auto kOfferLimit = std::chrono::seconds(30);
-constexpr size_t kMostFetchedObject = 64 << 20;  // in bytes; limited, because several objects may arrive at once
+constexpr size_t kMostFetchedObject = 64 << 20;  // most bytes of an object; limited, because several may arrive at once
 
 template <typename Message>
 absl::Status checked(const Message& answer, const std::string& where) {

@@ -37,9 +37,10 @@ class UpstreamCalls {
     T value;
     std::string problem;  // why the upstream could not ask its own upstream for missing records; empty: no problem
   };
-  // nullopt: the upstream has no such record.
+  // Fetches a record; nullopt: the upstream has no such record.
   absl::StatusOr<Answer<std::optional<KernelRecord>>> record(const AskedRecord& asked, const Via& via);
-  absl::StatusOr<std::string> object(const std::string& digest, const Via& via);  // NotFound
+  // Fetches an object; NotFound: the upstream does not have it.
+  absl::StatusOr<std::string> object(const std::string& digest, const Via& via);
   absl::StatusOr<std::vector<Device>> devices(const Via& via);
   // Returns the records that the upstream serves now for these keys and environments, with their digest, key and
   // signature only; digest "": it serves none. The answer may cover only the first of `records`.
@@ -68,7 +69,7 @@ class UpstreamCalls {
   const std::unique_ptr<v1::KernelStore::Stub> kernels_;
   const std::unique_ptr<v1::BlobStore::Stub> blobs_;
   const std::unique_ptr<v1::Admin::Stub> admin_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members declared below
   std::set<grpc::ClientContext*> open_;
   bool cancelled_ = false;
 };

@@ -10,7 +10,8 @@ namespace wl {
 namespace {
 
 constexpr int kRecordsAtOnce = 64;
-constexpr auto kOfferAgain = std::chrono::minutes(10);  // pause after the upstream took no offers
+// The pause before records are offered again to an upstream that took none.
+constexpr auto kOfferAgain = std::chrono::minutes(10);
 constexpr auto kLongest = std::chrono::hours(1);
 
 }  // namespace

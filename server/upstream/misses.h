@@ -16,7 +16,7 @@ class Misses {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr auto kRemembered = std::chrono::seconds(3);
-  static constexpr size_t kMost = 4096;  // beyond this number, the oldest question is forgotten for a new one
+  static constexpr size_t kMost = 4096;  // most questions remembered: for a new one, the oldest is then forgotten
 
   // If the question is remembered, returns the problem that it had ("": none).
   std::optional<std::string> find(const std::string& question, Clock::time_point now) {
@@ -41,7 +41,7 @@ class Misses {
     order_.pop_front();
   }
 
-  std::unordered_map<std::string, std::string> why_;  // by question
+  std::unordered_map<std::string, std::string> why_;  // the problem that each question had, by the question
   std::deque<std::pair<Clock::time_point, std::string>> order_;
 };
 

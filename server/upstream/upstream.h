@@ -36,7 +36,7 @@ class UpstreamCalls;
 enum class OfferRule { kNone, kConfirmed, kAll };
 
 struct UpstreamOptions {
-  std::string address;  // "HOST:PORT" or "unix:PATH"; empty: there is no upstream
+  std::string address;  // address of the upstream, "HOST:PORT" or "unix:PATH"; empty: there is no upstream
   DialOptions dialled;
   OfferRule offer = OfferRule::kNone;
   double check_s = 600;  // seconds between checks that the upstream still serves what was fetched from it
@@ -44,8 +44,8 @@ struct UpstreamOptions {
 
 // What an Upstream needs of the coordinator. Functions are called on any thread.
 struct UpstreamParts {
-  Store* store = nullptr;  // must outlive it
-  // One of them must have signed every record; empty: any signature, or none, will do.
+  Store* store = nullptr;  // the coordinator's store, which must outlive the Upstream
+  // Signers, one of whom must have signed every record; empty: records of any signature, or of none, are taken.
   std::vector<Signer> signers = {};
   // Returns why a record is refused; "": it is not.
   std::function<std::string(const KernelRecord&)> why_not = [](const auto&) { return ""; };
@@ -75,7 +75,7 @@ class Upstream {
 
   // Makes an upstream. InvalidArgument, FailedPrecondition: the address or the credentials cannot be used.
   static absl::StatusOr<std::unique_ptr<Upstream>> open(const UpstreamOptions& options, UpstreamParts parts);
-  ~Upstream();  // stop()
+  ~Upstream();  // calls stop()
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
 
@@ -94,11 +94,11 @@ class Upstream {
 
  private:
   struct Wait {
-    size_t left = 0;  // number of questions that are still open
+    size_t left = 0;  // number of the caller's questions that are still open
     bool over = false;
     Asked asked;
     Done done;
-    std::multimap<Clock::time_point, std::shared_ptr<Wait>>::iterator at;  // in waits_
+    std::multimap<Clock::time_point, std::shared_ptr<Wait>>::iterator at;  // the place of this Wait in waits_
   };
   using WaitPtr = std::shared_ptr<Wait>;
   // A question that is open, and the waits for its answer.
@@ -114,10 +114,10 @@ class Upstream {
   };
 
   Upstream(UpstreamOptions options, UpstreamParts parts, std::unique_ptr<UpstreamCalls> calls);
-  // upstream.cpp
-  bool join(const Question& question, const Via& via, const WaitPtr& wait);  // The lock must be held.
+  // Defined in upstream.cpp:
+  bool join(const Question& question, const Via& via, const WaitPtr& wait);  // The caller must hold mutex_.
   std::vector<WaitPtr> settle(const std::string& question, const Outcome& outcome);
-  std::vector<WaitPtr> expired();  // The lock must be held.
+  std::vector<WaitPtr> expired();  // The caller must hold mutex_.
   static void call_back(const std::vector<WaitPtr>& waits);
   void serve();
   void be_patient();
@@ -126,10 +126,10 @@ class Upstream {
   absl::Status check_age(const KernelRecord& record);
   absl::StatusOr<bool> bring_record(const Question& question, const Via& via, std::string* problem);
   absl::Status note(absl::Status call, bool asked);  // notes whether the upstream can be reached; returns `call`
-  std::string unreachable() const;                   // The lock must be held.
+  std::string unreachable() const;                   // The caller must hold mutex_.
   // Whether a warning may be logged now, at most one a minute. The lock must be held.
   bool say_now();
-  // duties.cpp
+  // Defined in duties.cpp:
   void keep();
   void say_state();
   bool offer_what_is_new();
@@ -146,22 +146,23 @@ class Upstream {
   const std::unique_ptr<UpstreamCalls> calls_;
   const std::string id_;  // id of this process, as it appears in the Via of questions
 
-  std::mutex mutex_;  // guards the members below, except those of one thread
+  std::mutex mutex_;  // guards the members declared below, except those that one thread alone uses
   std::condition_variable queued_, patience_, duty_;
   std::map<std::string, Flight> flights_;  // open questions by their text
   std::deque<std::string> queue_;          // open questions that no thread has taken yet
   std::multimap<Clock::time_point, WaitPtr> waits_;
   Misses misses_;
   bool stopping_ = false, woken_ = false;
-  bool known_ = false, away_ = false;  // known_: a call has ended, so that away_ is meaningful
+  // Whether a call to the upstream has ended, and whether the last one could not reach the upstream.
+  bool known_ = false, away_ = false;
   std::string why_away_;
   Backoff backoff_;
   Clock::time_point said_ = {};
 
   // The thread of keep() alone uses the following members.
   bool said_any_ = false, said_away_ = false;
-  int64_t offered_up_to_ = 0, checked_up_to_ = 0;  // ids of records
-  absl::StatusOr<std::vector<StoreHead>> heads_;   // the upstream's, as they were before the current check
+  int64_t offered_up_to_ = 0, checked_up_to_ = 0;  // ids up to which records were offered, and checked
+  absl::StatusOr<std::vector<StoreHead>> heads_;   // heads of the upstream, as they were before the current check
   std::map<std::string, int64_t> told_;            // StoreHead::oldest of each signer, as the upstream was told last
   Clock::time_point offers_from_ = {}, check_from_ = {};
 

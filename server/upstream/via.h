@@ -10,7 +10,7 @@ namespace wl {
 
 using Via = std::vector<std::string>;
 
-inline constexpr const char kViaHeader[] = "warploom-via";  // metadata of a call: the ids, separated by commas
+inline constexpr const char kViaHeader[] = "warploom-via";  // metadata of a call that has the ids, separated by commas
 inline constexpr size_t kMostHops = 8;
 
 std::string print_via(const Via& via);

@@ -17,7 +17,7 @@ struct KeptAnswer {
   std::string tag;
 };
 
-// Any thread.
+// All functions may be called from any thread.
 class RecentAnswers {
  public:
   // Returns the answer to a question if the cache has one that is at most a second old.
@@ -33,10 +33,10 @@ class RecentAnswers {
     Clock::time_point made;
   };
 
-  void drop_old();  // The lock must be held.
+  void drop_old();  // The caller must hold mutex_.
 
-  std::mutex mutex_;          // guards the rest
-  std::list<Entry> entries_;  // the oldest first
+  std::mutex mutex_;          // guards the members declared below
+  std::list<Entry> entries_;  // the cached answers, the oldest first
   std::unordered_map<std::string, std::list<Entry>::iterator> by_question_;
   size_t bytes_ = 0;
 };

@@ -18,8 +18,8 @@ using WebJson = nlohmann::ordered_json;
 
 struct WebQuery {
   Reader reader;
-  std::vector<std::string> parts;                 // the parts of the path that match a * of the route
-  std::map<std::string, std::string> parameters;  // of the query
+  std::vector<std::string> parts;                 // the parts of the path that match a * of the route's pattern
+  std::map<std::string, std::string> parameters;  // the parameters of the URL's query, by name
 };
 
 // What the functions of the API get their data from.
@@ -41,9 +41,9 @@ WebAnswer curves_json;      // job.cpp: for every group of a job, the trials tha
 WebAnswer group_json;       // job.cpp: all trials of one group
 WebAnswer kernels_json;     // kernels.cpp: rates of the machine, and what each kernel of a job reaches
 WebAnswer graph_json;       // kernels.cpp: the picture of a job's graph, and why its groups are as they are
-WebAnswer workers_json;     // workers.cpp
+WebAnswer workers_json;     // workers.cpp: the workers, and what each of them is measuring
 WebAnswer records_json;     // records.cpp: the list of records, newest first; after=TOKEN: the next page
-WebAnswer record_json;      // records.cpp
+WebAnswer record_json;      // records.cpp: one record, by its digest
 WebAnswer records_by_json;  // records.cpp: the models and machines that records can be listed by
 
 // Returns a parameter as a number from `least` to `most`; `otherwise` if the parameter is absent.
@@ -52,7 +52,7 @@ absl::StatusOr<int64_t> number_parameter(const WebQuery& query, const std::strin
 
 WebJson outcomes_json(const OutcomeCounts& outcomes);
 WebJson device_json(const Device& device);
-WebJson number_or_null(double value);  // null if the value is not above 0, and so not known
+WebJson number_or_null(double value);  // JSON's null if the value is not above 0, and so not known
 WebJson summary_json(int64_t id, const Job& job);
 WebJson record_row_json(const RecordRow& row);
 

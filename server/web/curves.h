@@ -12,7 +12,7 @@
 
 namespace wl {
 
-using TrialPoints = std::vector<TrialPoint>;  // points in the order of their numbers
+using TrialPoints = std::vector<TrialPoint>;  // trials of a search, in the order of their numbers
 
 class Curves {
  public:
@@ -26,14 +26,14 @@ class Curves {
   using Clock = std::chrono::steady_clock;
   struct Curve {
     std::shared_ptr<const TrialPoints> points;
-    Clock::time_point begun;  // when all points were last read
-    Clock::time_point read;   // when new points were last read
+    Clock::time_point begun;  // when all points of the curve were last read
+    Clock::time_point read;   // when new points of the curve were last read
   };
 
-  void make_room();  // The lock must be held.
+  void make_room();  // The caller must hold mutex_.
 
   Store* const store_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members declared below
   std::map<int64_t, Curve> curves_;
   size_t points_ = 0;
 };

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMostDrawings = 8, kMostWaiting = 4;
 constexpr size_t kMostPictureBytes = 6 << 20;
-constexpr uint64_t kMostSteps = 10'000'000;  // limit on planning for a page (compiler/base/work.h)
+constexpr uint64_t kMostSteps = 10'000'000;  // most steps of Work to plan a job for a drawing (compiler/base/work.h)
 constexpr auto kWait = std::chrono::milliseconds(300);
 constexpr int kLowestPriority = 19;
 

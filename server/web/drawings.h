@@ -18,19 +18,19 @@ namespace wl {
 
 struct Drawing {
   struct Kernel {
-    std::string key, name;                  // of the group
-    std::string ops = {};                   // which ops the kernel has
-    std::vector<std::string> reasons = {};  // a line each
+    std::string key, name;                  // key and name of the group that the kernel computes
+    std::string ops = {};                   // the ops that the kernel computes
+    std::vector<std::string> reasons = {};  // what the explanation of the cover says about the group, by lines
   };
-  absl::Status status;       // an error: why there is no drawing
-  std::string picture = {};  // SVG
+  absl::Status status;       // the error for which there is no drawing
+  std::string picture = {};  // the picture as SVG
   std::vector<std::string> summary = {};
   std::vector<Kernel> kernels = {};
 };
 
 class Drawings {
  public:
-  // The compiler must outlive this.
+  // The compiler must outlive the object.
   explicit Drawings(const Compiler* compiler);
   ~Drawings();  // Waits until the drawing that is being made is finished.
   Drawings(const Drawings&) = delete;
@@ -47,9 +47,9 @@ class Drawings {
   struct Entry {
     int64_t job_id;
     bool of_result;
-    std::shared_ptr<const Drawing> drawing;  // null: the drawing is being made
+    std::shared_ptr<const Drawing> drawing;  // the drawing; null: it is being made
   };
-  // The lock must be held.
+  // Returns the entry of a drawing; entries_.end(): there is none. The caller must hold mutex_.
   std::list<Entry>::const_iterator at(int64_t job_id, bool of_result) const;
   void put(int64_t job_id, bool of_result, Drawing drawing);
 
@@ -57,7 +57,7 @@ class Drawings {
   std::atomic<bool> leaving_ = false;
   mutable std::mutex mutex_;  // guards the entries
   std::condition_variable made_;
-  std::list<Entry> entries_;  // newest first
+  std::list<Entry> entries_;  // the drawings, newest first
   WorkPool pool_;             // declared last, so destroyed first: its thread uses the other members
 };
 

@@ -19,6 +19,6 @@ struct WebFile {
   std::string type, tag;
   std::shared_ptr<const std::string> body;
 };
-using WebFiles = std::map<std::string, WebFile, std::less<>>;  // by name
+using WebFiles = std::map<std::string, WebFile, std::less<>>;  // the files by name
 
 }  // namespace wl

@@ -17,12 +17,12 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostAnswerBytes = 8 << 20;
-constexpr int64_t kAtOnce = 4;  // number of answers that are made at the same time
+constexpr int64_t kAtOnce = 4;  // most answers that are made at the same time
 constexpr const char* kJson = "application/json; charset=utf-8";
 
 // An address of the API. It may be read by the callers that may make `call`.
 struct Route {
-  std::string_view path;  // a * matches any one part of the path
+  std::string_view path;  // pattern of the path, in which * stands for any one part
   const char* call;
   WebAnswer* make;
 };

@@ -69,7 +69,7 @@ constexpr Row kRows[] = {
       const NodeId last = to.constant(-1, DType::i64, {6, 2});
       return concat(to, {to.take_along(x, last, 1), y}, 1);
     },
-    [](Builder& to, NodeId x, NodeId) {  // coordinates as values
+    [](Builder& to, NodeId x, NodeId) {  // looks up elements by their own coordinates, padded with -2
       const NodeId at = pad(to, to.iota(DType::i64, {6, 35}, 1), {0, 1}, {0, 1}, -2);
       return to.take_along(x, at, 1);
     },
@@ -101,7 +101,7 @@ TEST_P(Views, OfEveryDTypeMeanWhatTheGraphMeans) {
       const NodeId x = builder.input("x", dtype, {6, 37}, fill), y = builder.input("y", dtype, {6, 5}, fill);
       builder.output("z", kRows[r](builder, x, y));
       const auto graph = builder.finish();
-      if (!graph.ok()) {  // arithmetic on b1 is illegal, so it is skipped
+      if (!graph.ok()) {  // a graph with arithmetic on b1 is illegal, so it is skipped
         EXPECT_TRUE(dtype == DType::b1) << graph.status();
         continue;
       }

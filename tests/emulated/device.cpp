@@ -56,7 +56,7 @@ EmulatedDevice* EmulatedDevice::get() {
   static auto* const kDevice = [] {
     EmulatedDevice* made = nullptr;
     if (std::getenv("WARPLOOM_FAKE_EMU_SOCKET") == nullptr) return made;
-    (void)signal(SIGPIPE, SIG_IGN);  // A crash of the emulator becomes an error of the launch.
+    (void)signal(SIGPIPE, SIG_IGN);  // no SIGPIPE, so that a crash of the emulator becomes an error of the launch
     auto device = GpuDevice::open("hip:0");
     WL_CHECK(device.ok(), "the emulator's driver opens no device: ", device.status().ToString());
     made = new EmulatedDevice;

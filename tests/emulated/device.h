@@ -24,7 +24,7 @@ class EmulatedDevice {
   // Returns the device of this process, or null if the process was not started with the emulator.
   static EmulatedDevice* get();
 
-  const std::string& target() const { return target_; }  // "hip:gfx1100"
+  const std::string& target() const { return target_; }  // the emulated target, e.g. "hip:gfx1100"
   // Returns the row of the target, changed to so few units that small groups keep all of them busy.
   Machine machine() const;
   // Compiles a kernel to a code object. The error OutOfRange means that the kernel is left out, since it spills
@@ -32,8 +32,8 @@ class EmulatedDevice {
   absl::StatusOr<std::string> compile(const Source& source) const;
 
   struct Argument {
-    std::string bytes;    // contents before the launch; the contents of an output are overwritten after it
-    bool output = false;  // whether the contents are read back after the launch
+    std::string bytes;    // the argument's contents before the launch and, for an output, after it
+    bool output = false;  // whether the argument is an output, whose contents are read back after the launch
   };
   // Runs all passes of a kernel once. Errors: OutOfRange, if all blocks would execute more than kMostInstructions,
   // judging by one block; the message says how many. DataLoss, if the kernel writes outside an argument. Internal, if

@@ -15,7 +15,7 @@ namespace wl::testing {
 // with scalars.
 struct ValueProbe {
   const char* name;
-  DType from, to;  // V's and R's
+  DType from, to;  // dtypes of the operands (V) and of the result (R)
   const char* expression;
   double (*expected)(double x, double y, double z);
   // The largest distance of an f32 result from the exact one, in units in the last place, as in
@@ -40,7 +40,7 @@ struct MoveProbe {
   const char* name;
   const char* statements;
   double (*expected)(int thread, int i);
-  int wave = 0;  // the only wave size that the probe is for; 0: any
+  int wave = 0;  // the only wave size, in threads, that the probe is for; 0: any
 };
 inline constexpr int kProbeThreads = 128, kProbeValues = 8 * kProbeThreads;
 std::span<const MoveProbe> move_probes();

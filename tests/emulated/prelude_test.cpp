@@ -26,7 +26,8 @@ using testing::MoveProbe;
 using testing::ValueProbe;
 
 constexpr int kVector = 4;
-constexpr int kValues = kProbeThreads * kVector;  // number of inputs; vectors first, then scalars
+// The number of elements of each input. An output has the results of the vectors, then those of the scalars.
+constexpr int kValues = kProbeThreads * kVector;
 
 Source source_of(const EmulatedDevice& device, std::string text) {
   Source source;

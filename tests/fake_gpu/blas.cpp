@@ -34,8 +34,8 @@ struct Object {
 
 // The numbers of attributes in the API, and for each kind of object the length in bytes of each attribute.
 struct Numbers {
-  int batch_count, batch_step;                                            // of layouts
-  int transpose_a, transpose_b, epilogue, bias_pointer, bias_type, op_t;  // of products
+  int batch_count, batch_step;                                            // attribute numbers of matrix layouts
+  int transpose_a, transpose_b, epilogue, bias_pointer, bias_type, op_t;  // attribute numbers of products
   std::map<int, size_t> layout, product, wish;
 };
 const Numbers kCublasLt = {5,
@@ -86,7 +86,7 @@ float function(float x, uint32_t epilogue) {
 
 struct Multiplication {
   const Numbers& numbers;
-  Object product, layouts[4];  // the layouts of a, b, c and d
+  Object product, layouts[4];  // layouts of the matrices a, b, c and d
   const void* data[3];
   void* result;
   float alpha, beta;

@@ -35,7 +35,7 @@ using namespace fake_gpu;
 using Block = void (*)(long, void* const*, char*);
 
 struct Kernel {
-  Block run = nullptr;  // null for the canary kernel, which the driver computes itself
+  Block run = nullptr;  // code of the kernel; null for the canary kernel and for kernels with a fault
   int arguments = 0;
   bool numbered = false;
   std::string fault;

@@ -16,7 +16,7 @@ namespace fake_gpu {
 
 using Sections = std::vector<std::pair<std::string, std::string>>;
 
-constexpr unsigned short kCuda = 190, kAmdGpu = 224;  // EM_CUDA and EM_AMDGPU
+constexpr unsigned short kCuda = 190, kAmdGpu = 224;  // ELF machine numbers: EM_CUDA and EM_AMDGPU
 
 inline std::string make_image(const Sections& sections, unsigned short machine = kCuda) {
   std::string names(1, '\0'), body(sizeof(Elf64_Ehdr), '\0');

@@ -31,8 +31,7 @@ struct Kernel {
   std::string entry, fault = "-", text;
   int arguments = 0;
   int spill = 0;          // bytes that a kernel spills per lane
-  bool numbered = false;  // whether it has several passes and so takes a workspace and the number of the pass after its
-                          // arguments
+  bool numbered = false;  // whether a workspace and the number of a pass follow the kernel's arguments
 };
 
 // Returns the kernels of a program, each with the text from its line `#line 1 "ENTRY"` to the next such line.

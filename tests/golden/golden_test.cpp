@@ -110,7 +110,7 @@ TEST_P(GoldenTest, SaysWhatItComputes) {
     const Machine machine = fixed_machine(target);
     const auto domain = analyze_group(graph, machine);
     const auto space = domain.ok() ? space_of(graph, *domain, machine) : domain.status();
-    if (!space.ok()) continue;  // IsAsRecorded has the message
+    if (!space.ok()) continue;  // the test IsAsRecorded reports this error
     const Schedule schedule = space->schedule(space->seeds[0]);
     const Kernel kernel = lower(graph, *domain, schedule, machine).value();
     const NodeListing listing = listing_of(graph, *domain, schedule);

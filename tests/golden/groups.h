@@ -1,4 +1,4 @@
-// All goldens.
+// The list of all goldens (golden.h).
 #pragma once
 
 #include <vector>

@@ -73,7 +73,7 @@ inline const std::vector<Golden> kLoops = {
   %21 = add %19 %20 : f32[32,768]
   output "y" %21
 })"},
-    {"log_sum_exp",  // one walk over rows that are larger than the first cache
+    {"log_sum_exp",  // each row, which is larger than the first-level cache, is walked once
      "cpu:avx512",
      {},
      R"(graph {
@@ -167,7 +167,7 @@ inline const std::vector<Golden> kLoops = {
   %1 = reduce_sum %0 axes=[0] : f32[96]
   output "y" %1
 })"},
-    {"shared_softmax",  // a row that all threads share
+    {"shared_softmax",  // all threads compute one row together
      "cpu:avx512",
      {},
      R"(graph {

@@ -8,7 +8,7 @@
 namespace wl::testing {
 
 inline const std::vector<Golden> kMatrixProducts = {
-    {"bf16_matrices",  // operands contiguous along k; tails of rows, columns, k
+    {"bf16_matrices",  // bf16 operands that are contiguous along k; rows, columns and k have tails
      "sim:cuda",
      {{"matrix", 1},
       {"async_copies", 1},
@@ -73,7 +73,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,136]
   output "y" %2
 })"},
-    {"last_round",  // persistent: two blocks take tile after tile, and share the ninth tile
+    {"last_round",  // two persistent blocks each compute tile after tile, and share the ninth tile
      "sim:cuda",
      {{"matrix", 12},
       {"async_copies", 1},

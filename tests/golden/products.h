@@ -26,7 +26,7 @@ inline const std::vector<Golden> kProducts = {
   %11 = mul %5 %10 : f32[96,80]
   output "y" %11
 })"},
-    {"byte_product",  // quantised: bytes to bytes, scaled by column
+    {"byte_product",  // a product of bytes by bytes, whose results are scaled by column and rounded to bytes
      "cpu:avx512_vnni",
      {},
      R"(graph {
@@ -62,7 +62,7 @@ inline const std::vector<Golden> kProducts = {
   %5 = contract %4 %1 "kjhwrs,krsqj->qhw" : i32[32,12,14]
   output "y" %5
 })"},
-    {"bf16_product",  // pairs of elements along k are multiplied at a time
+    {"bf16_product",  // pairs of bf16 elements along k are multiplied at a time
      "cpu:avx512_bf16",
      {{"widen", 0}, {"pack_a", 0}},
      R"(graph {
@@ -80,7 +80,7 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "mkj,pkqj->mpq" : bf16[51,2,32]
   output "y" %2
 })"},
-    {"bf16_tiles",  // rows that are no multiple of a tile, words that do not fill a step, an epilogue
+    {"bf16_tiles",  // has rows that are no multiple of a tile, words that do not fill a step, and an epilogue
      "cpu:amx",
      {},
      R"(graph {

@@ -97,7 +97,7 @@ TEST(Confirmation, IsByAnotherWorker) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
   std::mutex mutex;
-  std::map<std::string, std::vector<uint64_t>> seeds;  // by batch
+  std::map<std::string, std::vector<uint64_t>> seeds;  // seeds of the checks of each batch, by the batch's id
   const auto look = [&](const Batch& batch) {
     const std::lock_guard lock(mutex);
     for (const Check& check : batch.checks) seeds[batch.id].push_back(check.seed);

@@ -77,11 +77,12 @@ TEST(Coordinator, SaysWhatItsProcessHolds) {
   constexpr size_t kMore = 64 << 20;
   const std::vector<char> more(kMore, 'x');
   const warploom::v1::ServerInfo after = service.server_info();
-  EXPECT_EQ(std::count(more.begin(), more.end(), 'x'), static_cast<ptrdiff_t>(kMore));  // keeps `more` in the program
+  // This reads `more`, so that the compiler does not remove it.
+  EXPECT_EQ(std::count(more.begin(), more.end(), 'x'), static_cast<ptrdiff_t>(kMore));
   // A growth by half of kMore suffices, since other threads of the process may free memory meanwhile.
   EXPECT_GT(after.resident_bytes(), before.resident_bytes() + static_cast<int64_t>(kMore / 2));
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  EXPECT_EQ(after.heap_bytes(), 0);  // sanitizers replace the C library's allocator
+  EXPECT_EQ(after.heap_bytes(), 0);  // heap_bytes is 0, since sanitizers replace the C library's allocator
 #else
   EXPECT_GT(after.heap_bytes(), before.heap_bytes() + static_cast<int64_t>(kMore / 2));
 #endif

@@ -141,7 +141,7 @@ class FakeCompiler : public Compiler {
   }
   mutable std::atomic<int> opened = 0;
   bool halves = false, refining = false;
-  std::atomic<bool> stuck = false;       // whether covers() does not return
+  std::atomic<bool> stuck = false;       // whether covers() hangs
   std::atomic<size_t> stuck_beyond = 0;  // `stuck` holds only for graphs with more nodes than this
   mutable std::atomic<int> planning = 0;
   std::vector<std::string> simpler_covers;

@@ -127,7 +127,7 @@ TEST(OneHotGroup, UsesEveryWorker) {
       const std::lock_guard lock(mutex);
       batches.insert(batch.id);
     }
-    together.arrive_and_wait();  // hangs if fewer rounds are handed out at a time
+    together.arrive_and_wait();  // hangs if fewer than kWorkers rounds are handed out at a time
   };
   std::vector<std::unique_ptr<FakeWorker>> workers;
   for (int i = 0; i < kWorkers; ++i)

@@ -185,7 +185,7 @@ class Watcher : public grpc::ClientReadReactor<v1::Job> {
   grpc::ClientContext context_;
   v1::WatchJobRequest request_;
   v1::Job message_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   v1::Job last_;
   int count_ = 0;

@@ -192,7 +192,7 @@ TEST(Jobs, ALostLeaseCannotReport) {
   const v1::Lease first = service.acquire("a");
   ASSERT_FALSE(first.lease_id().empty());
   v1::Lease second;
-  while (second.batch().id() != first.batch().id()) second = service.acquire("b");  // ends when `first` has expired
+  while (second.batch().id() != first.batch().id()) second = service.acquire("b");  // ends when lease `first` expires
   EXPECT_GT(second.attempt(), first.attempt());
   EXPECT_EQ(report("a", first), v1::ReportResultsResponse::STALE);
   EXPECT_EQ(report("b", second), v1::ReportResultsResponse::ACCEPTED);

@@ -163,7 +163,8 @@ std::optional<Posed> neighbour(const Posed& posed, testing::Random& draw) {
 TEST(Keys, OfNeighboursDiffer) {
   const uint64_t seed = testing::test_seed(1);
   testing::Random draw(seed);
-  std::unordered_map<std::string, std::string> meanings, keys;  // digest of the meaning by key; key by meaning
+  // `meanings` has the digest of the meaning by key; `keys` has the key by this digest.
+  std::unordered_map<std::string, std::string> meanings, keys;
   const int64_t wanted = testing::scaled(100'000);
   int64_t made = 0;
   for (uint64_t number = seed; std::ssize(meanings) < wanted; ++number) {

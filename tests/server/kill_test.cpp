@@ -100,8 +100,8 @@ class Client {
       if (wait(*name)) done.insert(request);
     }
   }
-  std::map<std::string, std::string> created;  // acknowledged jobs: the job's name by request
-  std::set<std::string> done;                  // requests whose jobs have succeeded before the client's eyes
+  std::map<std::string, std::string> created;  // names of the acknowledged jobs, by request id
+  std::set<std::string> done;                  // ids of the requests whose jobs the client has seen succeed
 
  private:
   static std::unique_ptr<grpc::ClientContext> context() {
@@ -159,7 +159,7 @@ v1::Job end_of(v1::TuningService::Stub& tuning, const std::string& name) {
   return job;
 }
 
-// 100 kills in `make test`, 500 at most.
+// The test kills the coordinator 100 times in `make test`, and at most 500 times.
 TEST(Kill, NothingAcknowledgedIsLostDoubledOrTorn) {
   Scratch scratch;
   const std::string file = scratch.path("a.db"), address = "unix:" + scratch.path("s");

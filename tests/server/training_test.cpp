@@ -82,7 +82,7 @@ TEST(Training, LearnsFromAllGroupsOfAStore) {
   EXPECT_EQ(training->groups, 3);
   EXPECT_EQ(training->left_out, 3);
   ASSERT_EQ(training->rows.size(), 3u * kTrials);
-  EXPECT_THAT(training->rows[0].ns, ::testing::AnyOf(900, 2000));  // the least time that two samples confirm
+  EXPECT_THAT(training->rows[0].ns, ::testing::AnyOf(900, 2000));  // ns; the least time that two samples confirm
   const auto ranker = train_ranker(training->rows);
   ASSERT_TRUE(ranker.ok() && ranker->knows("cpu/contract"));
 

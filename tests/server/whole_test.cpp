@@ -49,10 +49,13 @@ struct Race {
 
 TEST(WholeCovers, TheLeastTimeWinsAndFewerKernelsWithinNoise) {
   for (const Race& race : {
-           Race{1000, 2000, 3000, "refined", 2}, Race{1500, 1600, 1200, "single", 3},
+           Race{1000, 2000, 3000, "refined", 2},
+           Race{1500, 1600, 1200, "single", 3},
            Race{1500, 1100, 1200, "fused", 1},
            Race{1000, 1009, 2000, "fused", 1},  // within noise (1 %) of "refined", and with fewer kernels
-           Race{1000, 1020, 2000, "refined", 2}, Race{1000, 3000, 995, "refined", 2},  // "single" has more kernels
+           Race{1000, 1020, 2000, "refined", 2},
+           // "single" is faster than "refined", but within noise (1 %), and has more kernels.
+           Race{1000, 3000, 995, "refined", 2},
        }) {
     Scratch scratch;
     WholeService service(scratch.path("a.db"));
@@ -278,7 +281,7 @@ TEST(WholeCovers, ACancelledRaceKeepsTheBestByKernels) {
   EXPECT_EQ(end.result->kernels, 2);
 }
 
-// --- the contents of a batch
+// The batches of chains in which whole covers are timed.
 
 constexpr char kInputIsOutput[] = R"(graph {
   %0 = input "x" : f32[64,32] normal(0,1)

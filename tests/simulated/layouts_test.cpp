@@ -111,7 +111,8 @@ Layout without(const Layout& layout, int axis, std::string_view gone) {
   out.outer = layout.outer;
   out.bits = layout.bits;
   int left = 0;
-  std::vector<std::pair<uint64_t, bool>> kept;  // what a base moves along, and whether that is the axis
+  // For each remaining base: what it moves along one of the axes, and whether that is `axis`.
+  std::vector<std::pair<uint64_t, bool>> kept;
   for (const Layout::Base& base : layout.bases) {
     const bool along = layout.part(base, axis) != 0;
     const bool stays = !along || gone.find(base.kind) == std::string_view::npos;
@@ -271,11 +272,11 @@ TEST_P(Layouts, SwizzledBuffersHoldTheElements) {
 // a barrier.
 TEST(BrokenMoves, AreCaught) {
   const std::vector<std::pair<std::regex, const char*>> breakages = {
-      {std::regex("wl_shuffle_xor<(1|2|4|8)>"), "wl_shuffle_xor<$1 * 2>"},  // another lane
+      {std::regex("wl_shuffle_xor<(1|2|4|8)>"), "wl_shuffle_xor<$1 * 2>"},  // shuffles from another lane
       {std::regex("wl_shuffle<(\\d+)>\\((.*), (\\(?place.*)\\);"), "wl_shuffle<$1>($2, $3 ^ 1);"},
-      {std::regex("(= \\(place & \\d+\\)) != 0 \\?"), "$1 == 0 ?"},  // another register
+      {std::regex("(= \\(place & \\d+\\)) != 0 \\?"), "$1 == 0 ?"},  // takes the element of another register
       {std::regex("wl_barrier\\(\\);"), ";"},
-      {std::regex(" \\^ "), " | "},  // the XOR of coordinates and of lanes
+      {std::regex(" \\^ "), " | "},  // combines coordinates and lanes by OR instead of XOR
   };
   const uint64_t first = testing::test_seed(20261105);
   const auto wanted = static_cast<size_t>(std::max<int64_t>(16, testing::scaled(64)));

@@ -73,7 +73,7 @@ class ModelGroups : public ::testing::TestWithParam<std::tuple<std::string, int>
     testing::CompiledChecks checks("models_simulated");
     int compiled = 0, plans = 0;
     int64_t largest = 0;
-    std::map<std::string, int> known;  // reduced groups seen so far, by text
+    std::map<std::string, int> known;  // number in `checks` of each reduced group, by the group's text
     for (const auto& [key, group] : groups) {
       SCOPED_TRACE(print(group));
       const Domain domain = analyze(group, machine).value();

@@ -9,7 +9,7 @@ namespace wl::testing {
 namespace {
 
 struct Breakage {
-  const char* kind;  // the kind; a kernel is broken once for every kind that applies to the kernel
+  const char* kind;  // kind of breakage; a kernel is broken once for every kind that applies to it
   const char* name;
   std::regex what;
   const char* with;  // replacement of the matched text; "$1" is the pattern's first group

@@ -86,7 +86,7 @@ std::optional<Case> case_at(const Graph& graph, const Domain& domain, const Mach
   return one;
 }
 
-// Does the same for the last of `drawn` random schedules for which `wanted` is true.
+// Returns the kernel, with the values, of a group for the last of `drawn` random schedules that are `wanted`.
 std::optional<Case> case_of(const Graph& graph, const Machine& machine, uint64_t seed,
                             const std::function<bool(const Schedule&)>& wanted, int drawn = 1) {
   const auto domain = analyze(graph, machine);

@@ -41,7 +41,7 @@ TEST_P(SimulatedProducts, OfRandomPlansMeanTheirGraphs) {
     for (const Point& point : {points.front(), points.back()}) {
       const Schedule schedule = space.schedule(point);
       const auto kernel = lower(graph, domain, schedule, machine);
-      if (absl::IsUnimplemented(kernel.status())) continue;  // functions of f64
+      if (absl::IsUnimplemented(kernel.status())) continue;  // elementary functions of f64 are not implemented on GPUs
       ASSERT_TRUE(kernel.ok()) << kernel.status() << space.text(point);
       const auto source = testing::simulated(*kernel, machine);
       ASSERT_TRUE(source.ok()) << source.status() << space.text(point);

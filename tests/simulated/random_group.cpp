@@ -95,7 +95,7 @@ class Generator {
         for (int64_t i = 0; i < rank; ++i) shape[perm[i]] = shape_[i];
         return add({.op = Op::transpose, .operands = {input(shape)}, .ints = perm});
       }
-      case 2: {  // sliced from a longer value, sometimes with step -1 or 2
+      case 2: {  // an operand that is sliced from a longer one, sometimes with step -1 or 2
         const int64_t axis = below(rank), step = chance(70) ? 1 : chance(50) ? 2 : -1, start = below(5);
         Shape from = shape_;
         std::vector<int64_t> starts(rank, 0), steps(rank, 1);

@@ -116,10 +116,10 @@ class Extents {
       case Op::window:
         for (size_t i = 0; i < x.size(); ++i)
           if (!std::count(n.ints.begin(), n.ints.end(), static_cast<int64_t>(i))) axes[i] = x[i];
-        // the taps of a window keep their extents
+        // The taps of a window keep their extents.
         for (size_t i = x.size(); i < axes.size(); ++i) rigid_.push_back(axes[i]);
         return axes;
-      default:  // slice and pad: an axis that is not cut keeps its factors
+      default:  // slices and pads: an axis that they do not change keeps its factors
         for (size_t i = 0; i < axes.size(); ++i) {
           const bool whole = n.shape[i] == from[i] && n.ints[i] == 0 && n.ints2[i] == (n.op == Op::slice ? 1 : 0);
           if (whole) axes[i] = x[i];

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: fake_coordinator STORE ADDRESS LEASE_SECONDS\n");
     return 1;
   }
-  wl::open_log("fake_coordinator", wl::LogFormat::kText);  // on stderr
+  wl::open_log("fake_coordinator", wl::LogFormat::kText);  // the log goes to stderr
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

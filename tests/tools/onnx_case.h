@@ -39,7 +39,7 @@ struct OnnxCase {
   };
   std::string folder;
   int variant = 0;  // index of the first model of the case that could be imported
-  Graph graph;      // the simplified graph of this model
+  Graph graph;      // the simplified graph of the imported model
   std::vector<Step> steps;
 };
 

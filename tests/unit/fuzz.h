@@ -61,7 +61,7 @@ inline constexpr int kShards = 8;
 class Sharded : public ::testing::TestWithParam<int> {
  protected:
   struct Seeds {
-    uint64_t first, last;  // half-open: `last` is not included
+    uint64_t first, last;  // the seeds from `first` up to, but without, `last`
   };
   // Returns this shard's part of scaled(`count`) seeds, beginning at `otherwise`.
   static Seeds seeds(int64_t count, uint64_t otherwise) {

@@ -14,18 +14,18 @@ namespace wl {
 
 // How the children of a worker are isolated from the machine.
 enum class Sandbox {
-  kNone,        // not at all: children may read and change what the user may
-  kBubblewrap,  // each child in a bubblewrap of its own
+  kNone,        // children run in no sandbox: they may read and change what the user may
+  kBubblewrap,  // each child runs in a sandbox of its own, made by bubblewrap
 };
 const char* name_of(Sandbox sandbox);
 
 struct Box {
-  std::vector<std::string> read = {};  // files and folders to show read-only, beyond those of the system
-  std::string work = {};               // folder that the child may write; its working folder /work; empty: none
+  std::vector<std::string> read = {};  // files and folders that the child may only read, besides those of the system
+  std::string work = {};               // folder that the child may write, and its working folder, as /work; empty: none
   int64_t tmp_bytes = int64_t{1} << 28;
-  bool processes = false;  // whether to mount /proc, which shows only processes of the box
-  bool gpus = false;       // whether to show the device nodes and libraries of GPUs
-  int filter_fd = -1;      // descriptor, in the child, of a seccomp program (drivers/system_calls.h); -1: none
+  bool processes = false;  // whether to mount /proc, which shows only the processes of this sandbox
+  bool gpus = false;       // whether the child sees the device nodes and libraries of GPUs
+  int filter_fd = -1;      // the child's descriptor of a seccomp program (drivers/system_calls.h); -1: none
 };
 
 // Changes `options` so that the program runs in a box. options.inherit_environment must be false. The folders of PATH

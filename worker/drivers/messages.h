@@ -19,9 +19,9 @@ struct SetupCommand {
   uint64_t seed = 0;
   bool cold = false;
   int threads = 1;
-  int64_t cache_bytes = 0;  // size of the last-level cache, which the copies for cold runs must exceed
+  int64_t cache_bytes = 0;  // bytes of the last-level cache; the copies of the arguments for cold runs must exceed it
   std::string trace;        // trace id of the job that candidates are measured for; empty: unknown
-  int64_t arena_bytes = 0;  // bytes of memory for the intermediates of chains; CPUs only
+  int64_t arena_bytes = 0;  // bytes of memory for the intermediate values of chains; CPUs only
   int64_t cpu_s = 3600;     // seconds of CPU time per thread that all candidates may take together; CPUs only
   bool libraries = false;   // whether candidates may call libraries that generate code at run time; CPUs only
 };
@@ -29,21 +29,21 @@ struct SetupCommand {
 // Loads a candidate as `slot`. The answer is empty.
 struct LoadCommand {
   int64_t slot = 0;
-  std::string object;  // path of a shared object for a CPU, the code itself for a GPU
+  std::string object;  // for a CPU, the path of a shared object; for a GPU, the bytes of the code itself
   std::string entry;
   int64_t grid = 1;
   int threads = 1;
   int64_t scratch_bytes = 0;
   int passes = 1;
   int64_t work_bytes = 0;
-  std::string library = {};  // as in Source
+  std::string library = {};  // the library that the candidate calls, as in Source::library; empty: none
 };
 
 // Combines loaded candidates to a chain that is checked and timed as `slot`. The answer is empty. CPUs only.
 struct ChainCommand {
   struct Argument {
     int64_t buffer = -1;  // index of a buffer of the problem; -1: the arena
-    int64_t offset = 0;   // bytes from the beginning of the arena
+    int64_t offset = 0;   // offset in bytes in the arena, if the argument is there
   };
   struct Step {
     int64_t slot = 0;
@@ -65,8 +65,8 @@ struct CheckAnswer {
   struct Unwritten {
     int64_t buffer = 0, elements = 0, first = 0;
   };
-  std::vector<Unwritten> unwritten;  // outputs that still contain poison, with the number of such elements and the
-                                     // first
+  // The outputs that still contain poison, with the number of such elements and the first one's index.
+  std::vector<Unwritten> unwritten;
 };
 
 // Reads elements of the buffers after the last run.
@@ -77,7 +77,7 @@ struct PeekCommand {
   std::vector<Place> places;
 };
 struct PeekAnswer {
-  std::vector<double> values;  // one value per requested place
+  std::vector<double> values;  // for each requested place, the value of the element
 };
 
 // Fills the outputs with poison, then times one slot, or several in interleaved rounds.
@@ -88,7 +88,8 @@ struct TimeCommand {
 struct Samples {
   std::vector<int64_t> samples_ns;
   bool hopeless = false;
-  std::vector<int> clocks_mhz = {};  // clock of the units of a GPU right after each sample; empty: not known
+  // For each sample, the clock in MHz of the GPU's multiprocessors right after it; empty: the clocks are not known.
+  std::vector<int> clocks_mhz = {};
 };
 struct TimeAnswer {
   std::vector<Samples> slots;
@@ -109,18 +110,18 @@ struct CompileCommand {
 };
 struct CompileAnswer {
   std::string binary;
-  std::vector<CodeFacts> kernels;  // one per source
+  std::vector<CodeFacts> kernels;  // for each source, the facts about its kernel's code
   double seconds = 0;
 };
 
 // The GPUs that the drivers of this machine show. A runner looks for them, since a driver may hang.
 struct DescribeAnswer {
   struct Found {
-    std::string name;  // name of the device, e.g. "cuda:0"
+    std::string name;  // name of the GPU, e.g. "cuda:0"
     Device device;
   };
   std::vector<Found> found;
-  std::vector<std::string> missing;  // one line for each API without a GPU: "CUDA: no libcuda.so.1 ..."
+  std::vector<std::string> missing;  // for each API without a GPU, a message: "CUDA: no libcuda.so.1 ..."
 };
 
 // Progress of a long command: the slot that runs (-1: none), and a counter that increases with every report.
@@ -130,7 +131,7 @@ struct ProgressNote {
 
 // A line for the worker's log. Any number of them may come before an answer.
 struct LogNote {
-  std::string text, trace;  // `trace` is the one of the last SetupCommand
+  std::string text, trace;  // the line, and the trace id that the last SetupCommand had
 };
 
 std::string pack(const SetupCommand& message);

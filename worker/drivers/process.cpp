@@ -54,7 +54,7 @@ bool readable(int fd, int64_t timeout_ns) {
   return poll(&poller, 1, ms) > 0;
 }
 
-constexpr int64_t kPatience = 5'000'000'000;  // ns to wait for a killed process
+constexpr int64_t kPatience = 5'000'000'000;  // how many ns to wait for the end of a killed process
 
 // Returns the children of a single-threaded process, such as bwrap or the first process of its box.
 std::vector<pid_t> children_of(pid_t parent) {

@@ -55,7 +55,7 @@ class Drain {
 
 struct Exit {
   bool signalled = false;
-  int code = 0;  // exit status, or the signal's number
+  int code = 0;  // exit status of the process, or the number of the signal that ended it
 };
 // Returns how a process ended, e.g. "killed by SIGSEGV" or "exited with status 3".
 std::string describe(const Exit& exit);
@@ -63,12 +63,12 @@ std::string describe(const Exit& exit);
 class Process {
  public:
   struct Options {
-    std::vector<std::string> arguments;  // the program, which is searched for on PATH, and its arguments
+    std::vector<std::string> arguments;  // the program, which is searched for on PATH, followed by its arguments
     std::vector<std::string> environment;
     bool inherit_environment = false;
     std::string folder;  // working folder of the child; empty: that of this process
-    int pass_fd = -1;    // descriptor that becomes number 3 in the child; -1: none
-    bool boxed = false;  // whether the program is bwrap; the child then ends with its whole box
+    int pass_fd = -1;    // descriptor of this process that becomes number 3 in the child; -1: none
+    bool boxed = false;  // whether the program is bwrap; the child then ends together with its whole box
   };
   // Starts a child with an empty stdin, and with stdout and stderr readable at output(). NotFound: there is no such
   // program. Unavailable: it cannot be started.
@@ -81,8 +81,8 @@ class Process {
 
   bool running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
-  int output() const { return output_.get(); }    // non-blocking descriptor of the child's stdout and stderr
-  int exit_fd() const { return exit_fd_.get(); }  // descriptor (a pidfd) that is readable when the child has ended
+  int output() const { return output_.get(); }  // returns the non-blocking descriptor of the child's stdout and stderr
+  int exit_fd() const { return exit_fd_.get(); }  // returns a pidfd, which is readable when the child has ended
 
   // Whether a signal such as SIGSTOP has stopped the child, or a program in its box, and nothing has continued it.
   bool stopped() const;

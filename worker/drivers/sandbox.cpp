@@ -14,7 +14,7 @@ namespace wl {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // the sanitizer's shadow memory would count as private memory
+constexpr bool kSanitized = true;  // a sanitizer's shadow memory counts as private memory, so no limit is set on that
 #else
 constexpr bool kSanitized = false;
 #endif
@@ -30,7 +30,7 @@ void set_limit(int resource, rlim_t most) {
 
 void enter_sandbox(pid_t parent, bool runs_foreign_code) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(0);  // the parent ended before prctl() took effect
+  if (getppid() != parent) _exit(0);  // the parent process ended before prctl() took effect
   set_limit(RLIMIT_CORE, 0);
   if (runs_foreign_code) {
     set_limit(RLIMIT_FSIZE, 0);

@@ -23,7 +23,7 @@ namespace {
 
 // The system calls that every child may make. Names that the architecture does not have are skipped.
 constexpr const char* kForAll[] = {
-    // Memory.
+    // Calls that allocate memory and change mappings.
     "brk", "munmap", "mremap", "madvise", "mincore", "membarrier",
     // Calls that read files and use the child's descriptors.
     "read", "readv", "pread64", "preadv", "write", "writev", "close", "lseek", "fstat", "newfstatat", "stat", "lstat",
@@ -213,7 +213,7 @@ class Filter {
       allow("mprotect", {kind});
     }
     allow("tgkill", {equal(0, static_cast<uint64_t>(getpid()))});
-    allow("prlimit64", {equal(2, 0)});  // prlimit64 may only read a limit
+    allow("prlimit64", {equal(2, 0)});  // the process may only read its limits: the new limit must be null
     allow("sendto", {equal(0, 3)});
     allow("recvfrom", {equal(0, 3)});
   }

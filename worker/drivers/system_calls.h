@@ -9,10 +9,12 @@
 namespace wl {
 
 enum class Permitted {
-  kCandidate,  // memory, clocks and reading files; no new process, thread or file, and no access to other processes
-  kLibrary,    // kCandidate, and memory that is writable and executable, for libraries that generate code at run time
-  kCompiler,   // for compilers: starting processes and writing files as well
-  kDriver,     // kCompiler, and the calls of GPU drivers
+  // Memory, clocks and reading files. No new process, thread or file, and no access to other processes.
+  kCandidate,
+  // The calls of kCandidate, and memory that is writable and executable, for libraries that generate code at run time.
+  kLibrary,
+  kCompiler,  // the calls of compilers, which also start processes and write files
+  kDriver,    // the calls of kCompiler, and those of GPU drivers
 };
 
 // Restricts this process with all its threads to the list, for the rest of its life. FailedPrecondition: libseccomp or

@@ -9,19 +9,20 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kShort = 20'000;    // ns; the overhead of clock and launch distorts the time of a shorter call
-constexpr int64_t kSample = 60'000;   // ns that an inner loop (several calls per sample) should take
-constexpr int64_t kWarm = 2'000'000;  // ns of warming up; also the length from which on a first call counts as a sample
-// ns; a call this long fills the caches with its own data, so it does not matter what ran before it.
+constexpr int64_t kShort = 20'000;   // ns; in a shorter call, the overhead of clock and launch distorts the time
+constexpr int64_t kSample = 60'000;  // ns that one sample should take if it consists of several calls
+// The ns for which a slot is warmed up. If a slot is timed alone, a first call of this length counts as a sample.
+constexpr int64_t kWarm = 2'000'000;
+// A call of this many ns fills the caches with its own data, so it does not matter what ran before it.
 constexpr int64_t kLong = 10'000'000;
-// ns; if the mean call takes this long, kRoundsOfVeryLong rounds are enough, since short disturbances average out
+// If the mean call takes this many ns, kRoundsOfVeryLong rounds are enough, since short disturbances average out
 // within a call.
 constexpr int64_t kVeryLong = 500'000'000;
 constexpr int kRoundsOfVeryLong = 3;
 constexpr double kMedianKnown = 0.015;
 constexpr double kClockMoved = 0.05;
 
-constexpr int kRoundsToLose = 8;  // rounds after which it is clear which slots are too slow
+constexpr int kRoundsToLose = 8;  // number of rounds after which slots that are too slow are left out
 
 // A candidate has lost when all of `samples` samples exceed `factor` times the best time. Other load makes some samples
 // longer but not all of them, and the finalists of a search are timed again side by side.
@@ -44,7 +45,7 @@ int64_t warm_up(int slot, int64_t ns, const TimedRun& run) {
 struct Slot {
   int64_t calls = 1;
   int64_t spent = 0;
-  int64_t last_ns = 0;  // ns per call of the latest warm-up call or sample
+  int64_t last_ns = 0;  // ns per call in the slot's latest warm-up call or sample
   Samples result = {};
 };
 

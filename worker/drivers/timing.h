@@ -30,7 +30,7 @@ std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun&
 
 // Returns how many samples were taken at a clock that differs by more than 5 % from `median_clock`.
 int clock_moved(const Samples& samples);
-int median_clock(const Samples& samples);  // median over all samples, MHz; 0: not known
+int median_clock(const Samples& samples);  // returns the median of the clocks of all samples in MHz; 0: not known
 
 // Whether the confidence interval (about 95 %, by order statistics) of the median is narrower than `relative` of the
 // median.

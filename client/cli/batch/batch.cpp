@@ -39,9 +39,12 @@ namespace wl {
 namespace {
 
 using Clock = std::chrono::system_clock;
-constexpr auto kPatience = std::chrono::seconds(60);   // how long a job's creation is retried without a coordinator
-constexpr auto kPlanning = std::chrono::seconds(120);  // time limit of one call; creating a job includes planning it
-constexpr int kMostAgain = 100;                        // number of attempts at a job that may end without a result
+// How long to repeat the creation of a job while the coordinator is unreachable.
+constexpr auto kPatience = std::chrono::seconds(60);
+// The time limit of one call to the coordinator. The call that creates a job also plans it.
+constexpr auto kPlanning = std::chrono::seconds(120);
+// The largest number of earlier commands' jobs without a result that are replaced by new jobs.
+constexpr int kMostAgain = 100;
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
 
 // The file with the id of a batch that is not done, locked (flock) while the batch runs.
@@ -88,7 +91,7 @@ class Unfinished {
 // One size of a run: its graph, and its job.
 struct Sized {
   GraphFile file;
-  std::optional<Job> job;  // set when the job is done
+  std::optional<Job> job;  // the job of this size; set when the job is done
 };
 struct Run {
   const BatchRun* asked = nullptr;
@@ -239,7 +242,7 @@ class BatchWork {
   Service service_;   // calls of this service end when the batch is stopped
   std::mutex mutex_;  // guards next_ and the lines on stderr
   size_t next_ = 0;
-  std::mutex building_;  // locked while a program is fetched or compiled
+  std::mutex building_;  // locked while a thread fetches or compiles a program, so that only one does
 };
 
 // Reads the graphs of a run, one for each size, and checks that the run's folder may become a bundle.

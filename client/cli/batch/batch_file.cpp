@@ -130,7 +130,8 @@ absl::Status read_measure(const toml::node& node, bool* cold) {
 
 struct Key {
   const char* name;
-  bool of_all;  // whether the key may stand before all models, and then applies to each of them
+  // Whether the key may also stand before all models, and then applies to each of them.
+  bool of_all;
   absl::Status (*read)(const toml::node& node, ModelRow& row);
 };
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();

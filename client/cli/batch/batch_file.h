@@ -23,16 +23,16 @@ namespace wl {
 
 // A run: one model for one target.
 struct BatchRun {
-  std::string name;                                  // MODEL/TARGET, such as "bert/cuda-sm_90a"
-  std::string file;                                  // path of the graph
+  std::string name;                                  // name of the run, MODEL/TARGET, such as "bert/cuda-sm_90a"
+  std::string file;                                  // path of the model's graph
   std::string out;                                   // folder of the model's bundle
-  std::map<std::string, std::vector<int64_t>> bind;  // extents, by symbolic dimension
+  std::map<std::string, std::vector<int64_t>> bind;  // for each symbolic dimension, the extents to tune for
   bool allow_tf32 = false;                           // whether products of f32 may round factors to tf32
   TuneOptions options;
 };
 
 struct BatchFile {
-  std::string out;  // the folder in which all bundles are
+  std::string out;  // path of the folder in which the bundles of all runs are
   std::vector<BatchRun> runs;
 };
 

@@ -19,7 +19,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kAlignment = 64;  // alignment in bytes that kernels need of every value
+constexpr int64_t kAlignment = 64;  // alignment in bytes that kernels need for every buffer
 
 std::string_view file_named(std::string_view name) {
   for (const auto& [each, text] : export_files())
@@ -86,7 +86,7 @@ void ExportBuilder::add_filled(std::string path, std::string_view file,
 }
 
 absl::Status ExportBuilder::add_kernels(bool includes) {
-  std::map<std::string, std::string> headers;  // by text
+  std::map<std::string, std::string> headers;  // for each kernel's text, the name of its header
   for (int i = 0; i < static_cast<int>(program_.kernels.size()); ++i) {
     const ProgramKernel& kernel = program_.kernels[static_cast<size_t>(i)];
     const std::string& entry = kernel.source.entry;

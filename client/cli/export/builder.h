@@ -42,7 +42,7 @@ class ExportBuilder {
   // The place of a buffer in the exported program.
   struct Placed {
     const char* place = "kTemporary";  // a value of the enumeration Place in files/tables.h.in
-    int64_t at = 0;                    // number of the input or output, or offset in bytes
+    int64_t at = 0;  // index of the input or output, or offset in bytes in the weights or temporary memory
   };
 
   const ProgramBuffer& buffer(int index) const { return program_.buffers[static_cast<size_t>(index)]; }
@@ -65,12 +65,12 @@ class ExportBuilder {
   const std::vector<ExpectedOutput>& expected_;
   const Program& program_;
   const ExportOptions& options_;
-  std::vector<Placed> placed_;               // by buffer
-  std::vector<int> inputs_;                  // numbers of the buffers of inputs
+  std::vector<Placed> placed_;               // for each buffer of the program, its place in the export
+  std::vector<int> inputs_;                  // indices of the buffers that are inputs of the program
   std::vector<std::pair<int, int>> copies_;  // (output, buffer): buffers that are copied to outputs at a run's end
-  std::vector<std::string> headers_;         // by kernel
-  std::set<std::string> telling_;            // entry points of kernels that report indices outside their axes
-  std::string weights_;                      // bytes of the file weights.bin
+  std::vector<std::string> headers_;         // for each kernel, the name of its header
+  std::set<std::string> telling_;            // entry points of the kernels that report indices outside their axes
+  std::string weights_;                      // contents of the exported file weights.bin
   ExportedFiles files_;
 };
 

@@ -15,12 +15,12 @@ struct Family {
   const char* name;  // first part of the family's targets: "cuda" of "cuda:sm_90a"
   const char* driver;
   std::span<const char* const> libraries;  // file names of the driver's library
-  const char* stream;                      // types of streams, named in comments
-  const char* needs;                       // what the build and a run need, named in the README
-  const char* cmake;                       // CMake text before the commands that compile a kernel
-  const char* commands;                    // COMMANDs of CMake that compile a kernel
-  const char* error_name;                  // C++ text of members of class Driver that return an error's name
-  const char* shared;                      // C++ text of Driver's member that sets a kernel's shared memory
+  const char* stream;      // names of the driver's and the run-time library's types of streams, for comments
+  const char* needs;       // names of what the build and a run need, for the README
+  const char* cmake;       // CMake text that precedes the commands that compile a kernel
+  const char* commands;    // CMake text of the commands that compile a kernel
+  const char* error_name;  // C++ text of those members of class Driver that return an error's name
+  const char* shared;      // C++ text of the member of class Driver that sets a kernel's shared memory
 };
 
 constexpr Family kFamilies[] = {

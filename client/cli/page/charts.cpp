@@ -25,7 +25,7 @@ void text_at(std::string* out, double x, double y, std::string_view anchor, std:
 
 // A logarithmic scale between two powers of ten.
 struct LogScale {
-  double least, most, begin, end;  // least and greatest exponent of ten, and their coordinates on the page
+  double least, most, begin, end;  // least and greatest exponent of ten on the axis, and their coordinates on the page
   LogScale(double low, double high, double from, double to) : begin(from), end(to) {
     least = std::floor(std::log10(low) + 1e-9);
     most = std::max(least + 1, std::ceil(std::log10(high) - 1e-9));

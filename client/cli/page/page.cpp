@@ -28,7 +28,7 @@ std::string section(const std::string& title, const std::string& body) {
 
 struct Column {
   const char* title;
-  bool text = false;  // whether cells are texts, which are aligned to the left
+  bool text = false;  // whether the column's cells are texts, which are aligned to the left
 };
 
 class HtmlTable {

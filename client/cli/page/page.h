@@ -13,11 +13,11 @@ namespace wl {
 
 struct Page {
   std::string title;
-  Json report;                     // the report of one size
-  std::vector<Curve> curves = {};  // curves of the groups' times; empty: the search was not followed
+  Json report;                     // the report that the page shows, of one size of the graph
+  std::vector<Curve> curves = {};  // the groups' best times during the search; empty: the search was not followed
   Limits limits = {};
-  std::string picture = {},
-              why = {};  // picture of the graph with its groups, as SVG, and their explanation; may be empty
+  // A picture of the graph with its groups, as SVG, and the explanation of the groups; may be empty.
+  std::string picture = {}, why = {};
 };
 
 // Returns the peak rates that a worker measured, from a report; `measured` is false if the report has none.

@@ -17,7 +17,7 @@ namespace {
 
 using Outcomes = std::vector<Service::Reverification>;
 
-constexpr size_t kShownKey = 12;  // number of characters of a key in the table
+constexpr size_t kShownKey = 12;  // number of characters that the table shows of a key
 
 // Returns the oldest job that has a waiting kernel and was not followed yet; "" if there is none. `rows` have the
 // newest jobs first.

@@ -12,11 +12,11 @@
 namespace wl {
 
 struct Snapshot {
-  int64_t unix_ms = 0;  // when the snapshot was taken, by this machine's clock
+  int64_t unix_ms = 0;  // time of the snapshot by this machine's clock, in ms since 1970
   std::string server;   // the coordinator's address, as the user gave it
   ServerSummary about;
-  std::vector<Job> open;   // the jobs that are not done, newest first
-  std::vector<Job> ended;  // those of the newest jobs that have ended
+  std::vector<Job> open;   // the coordinator's jobs that are not done, newest first
+  std::vector<Job> ended;  // those of the coordinator's newest jobs that have ended
   std::vector<WorkerSummary> workers;
 };
 
@@ -34,9 +34,9 @@ class RateMeter {
  private:
   struct Sample {
     int64_t unix_ms = 0;
-    std::map<std::string, int64_t> trials;  // numbers of finished trials, by job name
+    std::map<std::string, int64_t> trials;  // for each name of a job, the number of its finished trials
   };
-  std::deque<Sample> samples_;  // the oldest first
+  std::deque<Sample> samples_;  // counts of trials at recent times, the oldest first
 };
 
 // Return one line of JSON: a snapshot, or the reason why there is none.

@@ -57,14 +57,14 @@ winsize size_of_terminal() {
 
 struct Terminal::Impl {
   termios before{};
-  bool keys = false;  // whether stdin is a terminal
-  bool lost = false;  // whether stdout could not be written
+  bool keys = false;  // whether stdin is a terminal, from which keys are read
+  bool lost = false;  // whether writing to stdout has failed
   struct sigaction old[std::size(kSignals)] = {};
 
   void enter() {
     if (keys) {
       termios raw = before;
-      raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // Ctrl-C and Ctrl-Z still send signals
+      raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // ISIG stays set, so Ctrl-C and Ctrl-Z still send signals
       raw.c_cc[VMIN] = 1;
       raw.c_cc[VTIME] = 0;
       ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);

@@ -17,7 +17,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr auto kLookPatience = std::chrono::seconds(10);  // time limit of one call
+constexpr auto kLookPatience = std::chrono::seconds(10);  // time limit of one call to the coordinator
 constexpr auto kRedraw = std::chrono::milliseconds(1000);
 
 // Whether the same call may succeed later, because the error says that the coordinator is unreachable or busy. Other
@@ -44,10 +44,10 @@ class Looker {
   Looker& operator=(const Looker&) = delete;
 
   struct Seen {
-    Snapshot snapshot;                            // the last snapshot
-    absl::Status error;                           // the error of the last attempt; OK if it gave `snapshot`
-    int64_t answers = 0;                          // number of attempts that ended
-    Steady::time_point answered = Steady::now();  // time of the last snapshot; before any: of the construction
+    Snapshot snapshot;    // the last snapshot of the coordinator
+    absl::Status error;   // error of the last attempt to take a snapshot; OK if the attempt succeeded
+    int64_t answers = 0;  // number of attempts to take a snapshot that have ended
+    Steady::time_point answered = Steady::now();  // time of the last snapshot; before the first: of the construction
   };
   Seen seen() {
     const std::lock_guard lock(mutex_);

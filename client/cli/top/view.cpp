@@ -13,14 +13,14 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostCell = 4096;  // bytes
+constexpr size_t kMostCell = 4096;  // number of bytes to which the text of a cell is cut
 constexpr size_t kLeastFlexible = 10;
 constexpr int kBar = 10;
 constexpr size_t kShownEnded = 5;  // number of finished jobs that are shown if there is room
 
 struct Column {
   std::string title;
-  int leave_out;          // columns with greater numbers are left out first when space is short; 0: never
+  int leave_out;          // when space is short, columns with a greater number are left out first; 0: never
   bool right = false;     // whether the column is aligned right
   bool flexible = false;  // whether the column may be cut to kLeastFlexible characters
 };
@@ -221,7 +221,7 @@ std::vector<std::string> top_lines(const Snapshot& snapshot, const Rates& rates,
             kBold);
   lines.add(cat("jobs: ", running, " running, ", snapshot.open.size() - running, " queued  workers: ", busy, " busy, ",
                 alive - busy, " idle, ", snapshot.workers.size() - alive, " lost  trials/s: ", rate_text_of(rate)));
-  size_t fixed = 6;  // lines besides the rows: two headers, two lines of titles and two empty lines
+  size_t fixed = 6;  // number of lines besides the rows: two headers, two lines of titles and two empty lines
   if (snapshot.about.groups_found + snapshot.about.groups_missed > 0) {
     lines.add(cat("found in the store: ", found_text(snapshot.about)));
     ++fixed;

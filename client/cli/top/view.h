@@ -9,13 +9,13 @@
 namespace wl {
 
 struct TopSize {
-  int rows = 0, columns = 0;  // 0: no limit
+  int rows = 0, columns = 0;  // lines and columns of the terminal; 0: no limit
 };
 
 // Why the snapshot on the screen is old.
 struct TopTrouble {
-  std::string message;  // empty: the snapshot is not old
-  int64_t since_s = 0;  // seconds since the last answer
+  std::string message;  // why the snapshot is old; empty: it is not old
+  int64_t since_s = 0;  // seconds since the last answer of the coordinator
 };
 
 // Returns at most size.rows lines of at most size.columns characters. If the width does not suffice, the least

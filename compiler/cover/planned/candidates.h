@@ -11,13 +11,13 @@
 
 namespace wl {
 
-using Ops = std::vector<int>;       // ascending
-inline constexpr int kMany = 1500;  // a graph with more ops gets fewer candidates
+using Ops = std::vector<int>;       // numbers of ops, ascending
+inline constexpr int kMany = 1500;  // a graph with more ops than this gets fewer candidates
 
 struct Fusion {
   Ops ops;
   GroupOrigin origin = GroupOrigin::kSingle;
-  int form = -1;      // index of the Form (pool.h) of its kernel that stores all values that others need
+  int form = -1;      // index of the Form (pool.h) of the kernel that stores all values that other ops need
   double saving = 0;  // us saved by the candidate, compared with one kernel for each of its ops
 };
 
@@ -44,8 +44,8 @@ class Candidates {
   const Fusion& operator[](int i) const { return all_[i]; }
   int count() const { return static_cast<int>(all_.size()); }
   double micros(int candidate) const { return forms_[all_[candidate].form].cost.micros; }
-  const std::vector<int>& with(int op) const { return with_[op]; }  // candidates that contain the op
-  std::vector<int> best_with(int op, size_t most) const;            // largest saving first
+  const std::vector<int>& with(int op) const { return with_[op]; }  // the candidates that contain the op
+  std::vector<int> best_with(int op, size_t most) const;            // at most `most` of them, largest saving first
 
   // Returns the number of the Form that all groups of this group's structure share; -1: the group is not a legal
   // kernel.
@@ -83,12 +83,12 @@ class Candidates {
   std::vector<std::vector<int>> before_, after_, input_readers_;
   std::vector<OpSet> above_, below_;  // of each op: all ops that it depends on; all ops that depend on it
   std::vector<size_t> contract_atoms_;
-  std::vector<double> alone_;  // of each op: us of a kernel for the op alone
+  std::vector<double> alone_;  // of each op: the modelled us of a kernel for the op alone
   std::vector<Fusion> all_;
   std::vector<std::vector<int>> with_;
   std::unordered_map<Ops, int, Hash> known_;
   std::unordered_map<Fingerprint, int, FingerprintHash> form_of_;
-  CoverMemo stitched_;  // answers about the covers of slabs (one block's share of a group)
+  CoverMemo stitched_;  // a cache of answers about groups, for stitched and packed candidates
   std::vector<Form> forms_;
 };
 

@@ -18,7 +18,7 @@ namespace wl {
 namespace {
 
 constexpr double kWhole = 1e-6;
-constexpr int kMostIterations = 200'000;     // most simplex iterations of one search (some seconds)
+constexpr int kMostIterations = 200'000;     // most simplex iterations of one search, which take some seconds
 constexpr uint64_t kFactorSteps = 100;       // steps of a Work that the iterations between two factorisations count as
 constexpr int kGoOn = -1, kStopSimplex = 5;  // return values of a ClpEventHandler
 

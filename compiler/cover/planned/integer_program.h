@@ -17,7 +17,7 @@ inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 struct IntegerAnswer {
   bool any = false;         // whether a solution was found
-  std::vector<int> chosen;  // choices (add_choice) that are 1, ascending
+  std::vector<int> chosen;  // the choices (variables of add_choice()) that are 1, ascending
   double bound = 0;         // no solution costs less than this
 };
 
@@ -43,7 +43,7 @@ class IntegerProgram {
  private:
   void load(OsiClpSolverInterface& lp, Work* work) const;
 
-  std::vector<double> cost_;  // by column
+  std::vector<double> cost_;  // cost of each column (variable)
   int choices_ = 0;
   std::vector<int> row_start_ = {0}, column_;
   std::vector<double> value_, low_, high_;

@@ -13,8 +13,10 @@
 namespace wl {
 namespace {
 
-constexpr size_t kUnitedOfEach = 4, kUnitedOfMany = 1;  // candidates at each end of an edge whose unions are tried
-constexpr size_t kPairedReaders = 6;  // if a value has at most so many readers, all pairs of them are tried
+// The best candidates at each end of an edge whose unions are tried; kUnitedOfMany: in graphs of more than kMany ops.
+constexpr size_t kUnitedOfEach = 4, kUnitedOfMany = 1;
+// If a value has at most so many readers, all pairs of them are tried as siblings, otherwise only consecutive ones.
+constexpr size_t kPairedReaders = 6;
 constexpr size_t kManyReaders = 64;
 
 struct Merger {
@@ -100,7 +102,7 @@ void add_siblings(Candidates& candidates) {
 }
 
 void add_all_of_small_parts(Candidates& candidates) {
-  candidates.stop_stitching();  // because stitching all these sets would take too long
+  candidates.stop_stitching();  // because stitching all sets of ops would take too long
   std::vector<int> part(static_cast<size_t>(candidates.ops()));
   std::iota(part.begin(), part.end(), 0);
   const auto root = [&](int op) {

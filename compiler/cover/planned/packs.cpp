@@ -15,10 +15,10 @@
 namespace wl {
 namespace {
 
-constexpr double kFilled = 0.9;      // a kernel that keeps less of the machine busy leaves part of it idle
-constexpr double kNotable = 0.05;    // a launch that is more than this share of its kernel's time is worth saving
-constexpr size_t kMostTogether = 8;  // the most kernels in one pack
-constexpr size_t kMostCombined = 4;  // most kernels of which all combinations are tried
+constexpr double kFilled = 0.9;      // a kernel that keeps less than this share of the machine busy is worth packing
+constexpr double kNotable = 0.05;    // a kernel whose launch is more than this share of its time is worth packing
+constexpr size_t kMostTogether = 8;  // most kernels in one pack
+constexpr size_t kMostCombined = 4;  // most independent kernels of which all combinations are tried as packs
 
 class Packs {
  public:

@@ -9,7 +9,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kKept = 3;
-constexpr size_t kMostNeighbours = 16;  // only so many of an op's neighbours are combined with it
+constexpr size_t kMostNeighbours = 16;  // an op is combined with at most so many of its neighbours
 
 void reduce_patterns(Candidates& candidates, bool mirrored) {
   std::vector<std::vector<int>> best(static_cast<size_t>(candidates.ops()));

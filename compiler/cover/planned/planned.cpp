@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kPrior = 2;          // the model's own price counts as this many measurements
 constexpr double kPriorSpread = 0.3;  // assumed standard deviation of log(measured / modelled time)
-constexpr double kPlausible = 2.5;    // a time may be below the likely time by this many standard deviations
-constexpr size_t kClasses = 6;        // values of LoopClass
+constexpr double kPlausible = 2.5;    // standard deviations by which an unmeasured time may lie below the likely one
+constexpr size_t kClasses = 6;        // number of values of LoopClass
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // A kernel that is timed alone finds more of its values in cache than it does within a program. So this share of the
 // time for which its bytes occupy memory is added to its price. If the times of covers differ by less than the noise,

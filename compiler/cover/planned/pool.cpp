@@ -12,8 +12,9 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostDropped = 4;    // most variants of a candidate that leave out one stored value
-constexpr size_t kDroppedOfMany = 3;  // in large graphs, variants are only made of candidates with at most so many ops
+// The most variants of a candidate that leave out one stored value, and the most that store only one value.
+constexpr size_t kMostDropped = 4;
+constexpr size_t kDroppedOfMany = 3;  // in graphs of more than kMany ops, candidates of more ops get no variants
 
 class Columns {
  public:
@@ -33,7 +34,7 @@ class Columns {
       add(candidate, anchors, stored);
     }
     if (free.size() < 3) return;
-    for (size_t i = 0; i < free.size() && i < kMostDropped; ++i) {  // variants that store only one value of `free`
+    for (size_t i = 0; i < free.size() && i < kMostDropped; ++i) {  // variants that store one value of `free`
       Ops stored = kept;
       stored.push_back(free[i]);
       std::sort(stored.begin(), stored.end());

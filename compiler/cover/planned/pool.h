@@ -42,7 +42,7 @@ struct PoolColumn {
 struct Form {
   LoopClass cls = LoopClass::kMap;
   Cost cost;
-  int ops = 1;       // number of ops (anchors) of the kernel
+  int ops = 1;       // number of ops (anchors) that the kernel computes
   std::string hash;  // graph_hash() of a group with this form, by which its measured time is found
 };
 
@@ -52,7 +52,7 @@ struct ColumnPool {
   std::vector<Form> forms;
   std::vector<std::vector<int>> starts;  // initial covers, as lists of columns: greedy, edge merges, single ops
   int considered = 0;                    // number of sets of ops whose legality was tested
-  double memory_bytes_per_ns = 1;        // of the machine
+  double memory_bytes_per_ns = 1;        // the rate of the machine's memory
   // Returns the column as a group of the graph, which stores the column's values.
   Group group(const PoolColumn& column) const;
 };

@@ -9,9 +9,9 @@ namespace wl {
 
 // Which price a kernel without a measured time has.
 enum class Unmeasured : uint8_t {
-  kLikely,  // the likely time: modelled, corrected by the model's error for the class, and times `hope`
-  kBound,   // the model's lower bound: a cover of measured kernels that is still the cheapest is the best over the pool
-  kNever,   // infinite: the kernel is not chosen
+  kLikely,  // the likely time: the modelled one, corrected by the model's error for the class, times at least `hope`
+  kBound,   // the model's lower bound; a cover of measured kernels that is cheapest even so is the best over the pool
+  kNever,   // infinite: only measured kernels are chosen
 };
 
 // Limits of `hope`, a factor on prices of kernels that were not measured. As long as the chosen cover has only measured
@@ -22,7 +22,7 @@ inline constexpr double kFirstHope = 0.85, kLeastHope = 0.5;
 inline constexpr int kCoversOfARound = 3;
 
 struct CoverPrices {
-  std::map<std::string, double> measured;  // us; key: graph_hash() of a group's own graph
+  std::map<std::string, double> measured;  // measured us of a kernel; key: graph_hash() of its group's own graph
   Unmeasured otherwise = Unmeasured::kLikely;
   double hope = kFirstHope;
 };

@@ -13,7 +13,7 @@ constexpr int kMaxCutRounds = 100;
 
 struct Cycle {
   std::vector<int> columns;
-  std::set<int> values;  // values that are passed along the cycle
+  std::set<int> values;  // the values that one column of the cycle stores and the next one reads
 };
 
 // Returns the shortest cycle through column `waiting[from]` among columns that wait for each other; empty: there is
@@ -144,8 +144,8 @@ struct Priced {
   std::vector<double> reduced_cost;
 };
 
-constexpr size_t kAtOnce = 8000;   // most columns that are priced together
-constexpr size_t kTakenIn = 4000;  // most columns that one round adds, if there are more than kAtOnce
+constexpr size_t kAtOnce = 8000;   // programs of at most so many columns are priced with all of them at once
+constexpr size_t kTakenIn = 4000;  // most columns that one round of column generation adds to the program
 constexpr int kMaxPricings = 5;
 
 std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>& start,
@@ -174,10 +174,10 @@ std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>
       double value = loop_price[g];
       for (int op : program.columns[g].ops) value += price(rows.cover[op]);
       for (int stored : program.columns[g].stores) value += price(rows.store[stored]);
-      out.reduced_cost[g] = program.columns[g].micros - value;  // `read` rows could only raise the reduced cost
+      out.reduced_cost[g] = program.columns[g].micros - value;  // the rows of kind `read` could only raise it
       if (in[g] == 0 && out.reduced_cost[g] < 0) {
         wanted.emplace_back(out.reduced_cost[g], static_cast<int>(g));
-        out.bound += out.reduced_cost[g];  // since a cover may choose the column (once), at this reduced cost
+        out.bound += out.reduced_cost[g];  // since a cover may choose this column, once
       }
     }
     if (!best || out.bound > best->bound) best = std::move(out);

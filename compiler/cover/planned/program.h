@@ -19,20 +19,21 @@
 namespace wl {
 
 struct ProgramColumn {
-  std::vector<int> ops, stores, reads;  // ascending
+  // Ascending numbers of the ops that it computes, of the values that it stores, and of the values that it reads.
+  std::vector<int> ops, stores, reads;
   double micros = 0;
 };
 
 struct CoverProgram {
   int ops = 0;
-  std::vector<char> once, wanted;  // of each op: whether only one column may compute it; whether its value is needed
+  std::vector<char> once, wanted;  // of each op: whether only one column may compute it, and whether it must be stored
   std::vector<ProgramColumn> columns;
 };
 
 struct ProgramAnswer {
-  std::vector<int> chosen;  // columns, each of them after those whose values it reads
+  std::vector<int> chosen;  // numbers of the chosen columns, each after those whose values it reads
   double micros = 0;
-  double bound = 0;  // no cover of these columns takes less than this
+  double bound = 0;  // us; no cover over the program's columns takes less
   int rows = 0, cuts = 0;
   bool proven() const { return micros <= bound * (1 + 1e-6) + 1e-6; }
 };

@@ -8,16 +8,16 @@
 namespace wl {
 namespace {
 
-constexpr int kWholeRegion = 400;   // regions with more ops are solved in segments
-constexpr int kMaxNodes = 2000;     // most nodes in the search tree of one region
-constexpr size_t kKeptOfEach = 12;  // of a larger region: columns kept for each op
+constexpr int kWholeRegion = 400;   // regions with more ops than this are solved in segments
+constexpr int kMaxNodes = 2000;     // most nodes of the search tree of one region
+constexpr size_t kKeptOfEach = 12;  // columns kept for each op of a region with more than kWholeRegion ops
 
 using Key = std::vector<std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, double>>;
 
 // A region: some ops of a program, as a program of their own.
 struct Region {
   CoverProgram program;
-  std::vector<int> ops, columns;  // of each op and column of this program: its number in the whole program
+  std::vector<int> ops, columns;  // of each op and column of the region: its number in the whole program
 
   int local(int op) const {
     const auto at = std::lower_bound(ops.begin(), ops.end(), op);
@@ -184,12 +184,13 @@ std::vector<int> improve_by_segments(const CoverProgram& program, const std::vec
   constexpr size_t kSegment = 80;  // approximate number of ops in a segment
   constexpr int kSegmentNodes = 200;
   constexpr uint64_t kSegmentSteps = 100;
-  std::vector<std::vector<int>> with(static_cast<size_t>(program.ops));  // of each op: columns whose first op it is
+  std::vector<std::vector<int>> with(static_cast<size_t>(program.ops));  // of each op: the columns whose first op it is
   for (int g : usable) with[program.columns[g].ops[0]].push_back(g);
   chosen = runnable_order(program, chosen);
   for (int pass = 0; pass < 2; ++pass) {
     std::vector<int> result;
-    std::vector<char> there(static_cast<size_t>(program.ops), 0);  // of each op: whether its value is stored already
+    // Of each op: whether a segment before the current one stores its value.
+    std::vector<char> there(static_cast<size_t>(program.ops), 0);
     size_t begin = 0;
     while (begin < chosen.size()) {
       const size_t size =

@@ -8,7 +8,7 @@
 namespace wl {
 
 struct RegionsAnswer {
-  std::vector<int> chosen;  // columns, in an order in which they can run
+  std::vector<int> chosen;  // numbers of the chosen columns, in an order in which they can run
   double micros = 0, bound = 0;
   int regions = 0, distinct = 0, rows = 0, cuts = 0;
 };

@@ -17,8 +17,8 @@ namespace wl {
 struct CoverRequest {
   const Graph& graph;
   const Machine& machine;
-  const Cover& greedy;        // of the graph
-  const CoverPrices& prices;  // prices of kernels; used by covers that are made again from measured times
+  const Cover& greedy;        // the greedy cover of the graph
+  const CoverPrices& prices;  // measured times of kernels, for covers that are chosen by them
   // Returns the pool of candidate kernels of the graph; the first call makes it.
   std::function<absl::StatusOr<std::shared_ptr<const ColumnPool>>()> pool;
   Work* work = nullptr;

@@ -12,7 +12,7 @@ namespace {
 // How a node's window moves over the spatial axes. Each list has one entry per spatial axis.
 struct Sliding {
   std::vector<int64_t> size, stride, dilation, low, high;
-  std::vector<int64_t> extra;  // padding that ceil_mode needs in addition to `high`
+  std::vector<int64_t> extra;  // the elements of padding that ceil_mode needs in addition to `high`
   size_t rank() const { return size.size(); }
 };
 

@@ -26,7 +26,7 @@ T on_matrix(T value, int64_t axis, int64_t rank) {
 }
 
 struct Quantised {
-  T scale, zero;  // `zero` is absent (an empty T) if the zero point is 0
+  T scale, zero;  // `zero` is absent (an empty T) if the node has no zero point
 };
 
 Quantised quantised(Call& c, int scale, int zero) {

@@ -34,7 +34,7 @@ std::vector<int64_t> softmax_axes(Call& c, int64_t rank) {
 }
 
 struct Softmax {
-  T shifted, exps, sum;  // `sum` does not have the reduced axes
+  T shifted, exps, sum;  // x less its maximum, the exps of that, and their sum, without the reduced axes
   std::vector<int64_t> axes;
 };
 

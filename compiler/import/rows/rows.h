@@ -44,10 +44,10 @@ T gelu_erf(T x);
 T gelu_tanh(T x);
 
 // The functions below are defined in reduce.cpp.
-T reduced(Call& c, Op op, T x);  // handles axes, keepdims and noop_with_empty_axes of all opset versions
+T reduced(Call& c, Op op, T x);  // reduces x by the node's axes, keepdims and noop_with_empty_axes
 T reduce_mean(Call& c);
 T reduce_log_sum_exp(Call& c, T x);
-T in_floats(Call& c, T (*f)(Call& c, T x));  // returns f(input 0), for integers computed in f64 and cast back
+T in_floats(Call& c, T (*f)(Call& c, T x));  // returns f(input 0); integers are computed in f64 and cast back
 T arg_extreme(Call& c, Op op);
 T softmax(Call& c);
 T log_softmax(Call& c);
@@ -79,7 +79,7 @@ T matmul(T a, T b);
 T mat_mul_n_bits(Call& c);
 
 // The functions below are defined in conv.cpp, except with_bias(), which is in math.cpp.
-T convolution(Call& c, T x, T w);  // takes padding, strides, dilations and groups from the node's attributes
+T convolution(Call& c, T x, T w);  // uses the node's padding, strides, dilations and groups
 T conv(Call& c);
 T conv_transpose(Call& c);
 T with_bias(Call& c, T y);  // returns y plus input 2, which has a number for each channel; y if it is absent

@@ -28,7 +28,7 @@ T reflect(T x, double low, double high) {
 }
 
 struct Sampler {
-  std::string mode, padding;  // modes: linear, cubic, nearest; paddings: zeros, border, reflection
+  std::string mode, padding;  // mode: linear, cubic or nearest; padding: zeros, border or reflection
   bool align = false;
 
   // For every sample, one of the elements around it, along one axis or along several axes that were joined: its index,

@@ -47,7 +47,7 @@ T resize_last(T x, int64_t n) {
 }
 
 struct Complex {
-  T real, imaginary;  // `imaginary` is absent (an empty T) if it is zero
+  T real, imaginary;  // `imaginary` is absent (an empty T) if the numbers are real
 };
 
 T multiply(T x, T matrix) {

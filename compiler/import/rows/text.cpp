@@ -68,7 +68,8 @@ T count_ngrams(Call& c) {
     const T wanted = c.literal_tensor(pooled, cat(":grams", n));
     for (int64_t skip = 0; n >= least && n <= most && skip <= (n == 1 ? 0 : skips); ++skip) {
       if ((n - 1) * (skip + 1) >= length) continue;
-      const T places = window(cast(x, DType::i64), {last}, {n, 1, skip + 1});  // windows of n: [rows..., places, n]
+      // The windows of n tokens have the shape [rows..., places, n].
+      const T places = window(cast(x, DType::i64), {last}, {n, 1, skip + 1});
       const T same = apply(Op::eq, {unsqueeze(places, {last + 1}), wanted});
       sum = sum +
             reduce(Op::reduce_sum, cast(reduce(Op::reduce_min, same, {last + 2}, false), DType::i64), {last}, false);

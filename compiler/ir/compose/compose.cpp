@@ -180,10 +180,10 @@ class Composer {
   const JobResult& result_;
   Builder builder_;
   std::vector<Graph> graphs_;  // graph of each group of the result
-  std::vector<NodeId> value_;  // for each buffer, the node whose value it holds; -1: none yet
-  std::vector<int> writer_;    // for each buffer, the launch that stores it; -1: none
+  std::vector<NodeId> value_;  // for each buffer, the node whose value it holds; -1: it holds no value yet
+  std::vector<int> writer_;    // for each buffer, the launch that stores it; -1: no launch has stored it yet
   std::vector<NodeId> outputs_;
-  std::vector<Composition::Launch> launches_;  // launches so far, with the builder's numbers of nodes
+  std::vector<Composition::Launch> launches_;  // the launches so far; nodes have their numbers in builder_
 };
 
 }  // namespace

@@ -14,10 +14,10 @@ constexpr int64_t kDeepest = int64_t{1} << 15;
 
 // A value scale * (bytes - zero), as ONNX's DequantizeLinear computes it, possibly seen through views.
 struct Dequantised {
-  NodeId bytes = -1;  // the bytes before `views` are applied, the innermost view first
+  NodeId bytes = -1;  // the node of the bytes, to which `views` are applied, the first one first
   std::vector<NodeId> views;
   double zero = 0, scale = 1;
-  NodeId scales = -1;  // one more factor for each position along `axes`; -1: there is none
+  NodeId scales = -1;  // the node of further factors, one for each position along `axes`; -1: there are none
   std::vector<int64_t> axes;
   bool leaf = false;  // whether the bytes are an input of the graph, as those of weights are
 };
@@ -86,7 +86,7 @@ NodeId take_factor(const Builder& to, const Node& product, Dequantised& out) {
 // Returns how the value `id` was computed by dequantising bytes; nullopt if it was not.
 std::optional<Dequantised> dequantised(const Builder& to, NodeId id) {
   Dequantised out;
-  bool moved = false;  // whether the zero point has been found
+  bool moved = false;  // whether the subtraction of the zero point has been found
   for (;;) {
     const Node& node = to.node(id);
     switch (node.op) {

@@ -163,7 +163,7 @@ class Rewrite {
   std::vector<Part> parts_;
   std::set<NodeId> in_memory_;
   int cost_ = 0;
-  int64_t low_ = 0, high_ = 0;  // padding along the axis before and after the part that build() is at
+  int64_t low_ = 0, high_ = 0;  // extents along the axis of the parts before and after the one that build() is at
 };
 
 }  // namespace

@@ -119,7 +119,8 @@ Result contract_order(Builder& to, const Node& node) {
     const OpClass behind = class_of(behind_views(to, operands[k]).op);
     if (behind == OpClass::kLeaf || behind == OpClass::kView) continue;
     const std::string &mine = letters[k], &other = k == 0 ? einsum->b : einsum->a;
-    std::string ordered[2][2];  // indices: is the letter in the result; is it in the other operand
+    // ordered[r][o] has the operand's letters that the result has (r) and that the other operand has (o).
+    std::string ordered[2][2];
     for (char c : out + einsum->a + einsum->b) {
       std::string& list = ordered[in(out, c)][in(other, c)];
       if (in(mine, c) && !in(list, c)) list += c;

@@ -140,7 +140,7 @@ class Round {
   std::set<std::string, std::less<>>* fired_;
   Builder to_;
   std::vector<Frame> stack_;
-  std::unordered_map<NodeId, NodeId> became_;  // replacements of nodes that rules built
+  std::unordered_map<NodeId, NodeId> became_;  // for nodes that a rule built and another rule replaced: the replacement
   bool changed_ = false, tied_ = false;
 };
 

@@ -17,7 +17,7 @@ namespace wl {
 
 struct Rule {
   std::string_view name;
-  std::string_view says;  // short form of the rule, such as "a + 0 -> a"
+  std::string_view says;  // the rule in short form, such as "a + 0 -> a"
   // `node` is a node of the old graph whose operands have been replaced by their numbers in `to`. Returns the
   // replacement's number in `to`. If the rule does not apply, returns nullopt and adds nothing to `to`.
   std::optional<NodeId> (*apply)(Builder& to, const Node& node);

@@ -46,7 +46,7 @@ namespace {
 // Factors that a tensor is multiplied with, one for each position along `axes`.
 struct Factor {
   NodeId values;              // a node of the graph being built, whose shape is the extents of `axes`
-  std::vector<int64_t> axes;  // axes of the tensor in ascending order
+  std::vector<int64_t> axes;  // the axes of the tensor along which the factors vary, in ascending order
 };
 
 constexpr int kDeepest = 16;  // the most adds and views that may lie between a product and its factor
@@ -228,8 +228,8 @@ class FactorMover {
   const Graph& graph_;
   const std::vector<bool> precomputable_;
   std::vector<int> uses_;
-  std::vector<NodeId> copy_;    // for each old node copied so far: its new number
-  std::map<NodeId, Sum> sums_;  // for nodes being built: sums whose product lost a factor
+  std::vector<NodeId> copy_;    // for each node of graph_ that was copied: its number in to_
+  std::map<NodeId, Sum> sums_;  // for nodes of to_ that add values to a product: what is added to which product
   Builder to_;
 };
 

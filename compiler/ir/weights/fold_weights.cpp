@@ -204,7 +204,7 @@ class Cutter {
   // Returns the folded weight that computes value `id` with `views` applied. The views are those that make panels, if
   // any.
   absl::StatusOr<FoldedWeight> fold(NodeId id, const std::vector<Node>& views) {
-    std::map<NodeId, NodeId> number;  // numbers in the new graph of nodes of the old one
+    std::map<NodeId, NodeId> number;  // for each node that the value is computed from: its number in the new graph
     std::vector<NodeId> open = {id};
     while (!open.empty()) {
       const NodeId at = open.back();
@@ -256,19 +256,19 @@ class Cutter {
   const std::vector<bool> precomputable_;
   std::map<NodeId, InPanels> in_panels_;    // for products: which operand is read in panels
   std::vector<std::vector<NodeId>> users_;  // for each value: the nodes that read it; -1 stands for an output
-  std::vector<int64_t> read_;               // for precomputable values: bytes of the weights read for it
-  std::vector<NodeId> largest_;             // for precomputable values: the largest weight read for it
-  std::vector<bool> run_time_, cut_;        // values that every execution computes; values that are stored
-  std::set<std::string> names_;             // names of all inputs
+  std::vector<int64_t> read_;               // for precomputable values: bytes of the weights that they depend on
+  std::vector<NodeId> largest_;             // for precomputable values: the largest weight that they depend on
+  std::vector<bool> run_time_, cut_;        // values that every execution computes; values that folded weights hold
+  std::set<std::string> names_;             // the names of all inputs and folded weights
   Builder to_;                              // the graph that every execution computes
-  std::vector<NodeId> copy_;                // for each old node: its number in `to_`, or -1
+  std::vector<NodeId> copy_;                // for each node of graph_: its number in to_; -1: it is not there
   WeightFolding result_;
 };
 
 }  // namespace
 
 absl::Status write_value(const FoldedWeight& weight, const InputReader& operands, char* value) {
-  constexpr int64_t kElements = 1 << 16;  // how many elements of the weight are computed at a time
+  constexpr int64_t kElements = 1 << 16;  // the number of elements of the weight that are computed at a time
   const NodeId result = weight.from.outputs[0].node;
   const Node& node = weight.from.nodes[result];
   const int64_t count = elements(node.shape);

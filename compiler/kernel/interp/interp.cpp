@@ -25,7 +25,7 @@ class Interpreter {
     work_ = empty(Level::kWork);
     for (const Pass& pass : kernel_.passes())
       for (int64_t first = 0; first < kernel_.grid; first += std::max<int64_t>(kernel_.cluster, pass.last)) {
-        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // any of these blocks may be last
+        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // any of the blocks may arrive last
         scratch_.assign(kernel_.cluster, empty(Level::kShared));
         cluster_ = empty(Level::kCluster);
         std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
@@ -46,7 +46,7 @@ class Interpreter {
     return out;
   }
 
-  using Index = std::span<const int64_t>;  // an element's coordinates, one per axis
+  using Index = std::span<const int64_t>;  // the coordinates of an element, one per axis
 
   // Calls visit(coordinates, position) for every position of the tile that is within its bound.
   template <typename Visit>
@@ -242,7 +242,7 @@ class Interpreter {
     for (int64_t at = 0; at < to.size(); ++at) {
       const int64_t thread = to.thread_of(at), number = to.register_of(at);
       bool seen = false;
-      for (int64_t lane = lanes;; lane = (lane - 1) & lanes) {  // all subsets of the bits of `lanes`
+      for (int64_t lane = lanes;; lane = (lane - 1) & lanes) {  // visits all subsets of the bits of `lanes`
         for (int64_t v = 0; v < from.vector(); ++v) {
           const Number one = input[from.at(thread ^ lane, number, v)];
           result[at] = seen ? combine(instr.combine, kernel_.tiles[instr.result].dtype, result[at], one) : one;
@@ -370,13 +370,13 @@ class Interpreter {
   const Kernel& kernel_;
   std::vector<std::vector<Number>>& globals_;
   VarValues vars_;
-  std::vector<std::vector<std::vector<Number>>> scratch_;  // scratch buffers of each block of the cluster
+  std::vector<std::vector<std::vector<Number>>> scratch_;  // of each block of the cluster: its scratch buffers
   std::vector<std::vector<Number>> cluster_, work_;
-  int64_t first_ = 0;                                    // number of the first block that is being run
-  std::map<const Instr*, std::vector<int64_t>> packed_;  // packed_positions() of each pack instruction
+  int64_t first_ = 0;                                    // number of the first block of those being run
+  std::map<const Instr*, std::vector<int64_t>> packed_;  // of each pack instruction: its packed_positions()
   TeamTiles tiles_;
   PendingCopies copies_{1};
-  int now_ = 0;  // number of the current team
+  int now_ = 0;  // number of the team being run, over all blocks of the cluster
   std::vector<Number> scratch_values_;
 };
 

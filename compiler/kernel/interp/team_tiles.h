@@ -33,9 +33,9 @@ class TeamTiles {
 
  private:
   const Kernel& kernel_;
-  std::vector<TilePlaces> places_;                                       // by tile
-  std::vector<std::vector<std::vector<Number>>> values_;                 // values, indexed by team, tile and position
-  std::map<std::pair<TileId, TileId>, std::vector<int64_t>> positions_;  // cached positions_in() of two tiles
+  std::vector<TilePlaces> places_;                                       // of each tile: the places of its elements
+  std::vector<std::vector<std::vector<Number>>> values_;                 // of each team, tile and position: the value
+  std::map<std::pair<TileId, TileId>, std::vector<int64_t>> positions_;  // of two tiles: their positions_in(), cached
   size_t now_ = 0;
 };
 

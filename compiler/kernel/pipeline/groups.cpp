@@ -35,7 +35,7 @@ bool meet(const Groups::Group& a, const Groups::Group& b) {
 
 absl::Status split(const Kernel& kernel, const std::vector<Instr>& body, std::span<const Pipeline::Ring> rings,
                    std::vector<Groups::Group>& groups) {
-  std::set<TileId> known;  // tiles that the reads of the current group have computed
+  std::set<TileId> known;  // tiles that the reads of the current group define
   for (const Instr& instr : body) {
     const bool from_reads =
         is_pure(instr) && !instr.args.empty() &&

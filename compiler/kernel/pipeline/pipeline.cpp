@@ -325,7 +325,7 @@ class Pipeliner {
     std::vector<Instr> out;
     if (!parts_.copies.empty()) out.push_back(wait_instr(static_cast<int>(stages_) - 2));
     std::vector<Instr> first = reads(0, fixed(0), fixed(0));
-    if (!trips_)  // if the loop has no iterations, nothing was stored to read
+    if (!trips_)  // a loop without iterations stores nothing to read, so the tiles are zero
       for (const Instr& read : first) out.push_back(fill_instr(read.result, 0));
     append(out, where_there_is(0, std::move(first)));
     return out;
@@ -365,14 +365,14 @@ class Pipeliner {
   Kernel& kernel_;
   Pipeline how_;
   Rewrite rewrite_;
-  std::vector<Instr>* around_ = nullptr;  // the body that contains the loop, at position at_
+  std::vector<Instr>* around_ = nullptr;  // the body that contains the pipelined loop at index at_
   size_t at_ = 0;
   Instr loop_;
   std::optional<int64_t> trips_;
   int64_t stages_ = 1;
   Producers parts_;
-  std::optional<Groups> groups_;       // the groups of the uses, if register reads run ahead as well
-  std::map<BufferId, int64_t> slots_;  // number of elements per slot of each ring buffer
+  std::optional<Groups> groups_;       // reads of the buffers and their uses, in groups, if reads run ahead as well
+  std::map<BufferId, int64_t> slots_;  // of each ring buffer: number of elements of a slot
 };
 
 }  // namespace

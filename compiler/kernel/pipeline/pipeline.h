@@ -48,7 +48,7 @@ namespace wl {
 
 struct Pipeline {
   struct Ring {
-    BufferId buffer = -1;  // a buffer in shared memory that every iteration fills
+    BufferId buffer = -1;  // the buffer in shared memory, which every iteration fills
     bool copied = false;   // whether asynchronous copies fill the buffer
     bool boxes = false;    // whether copier threads fill the buffer with boxes of a matrix (kernel/shared_factors.h)
   };

@@ -120,7 +120,7 @@ class Parts {
   }
 
   absl::Status divide() {
-    std::set<const Instr*> joined;  // loads and stores that asynchronous copies replace
+    std::set<const Instr*> joined;  // the loads and stores that asynchronous copies replace
     for (size_t i = 0; i < loop_.body.size(); ++i) {
       const Instr& store = loop_.body[i];
       if (!in_[i] || !fills(store) || !ring_of(store.slice.buffer)->copied) continue;
@@ -150,7 +150,7 @@ class Parts {
   const Kernel& kernel_;
   const Instr& loop_;
   const Pipeline& how_;
-  std::vector<bool> in_;  // for each instruction of the body: whether it is a producer
+  std::vector<bool> in_;  // for each instruction of the loop's body: whether it is a producer
   std::set<BufferId> read_;
   Producers out_;
 };

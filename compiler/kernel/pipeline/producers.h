@@ -9,8 +9,8 @@
 namespace wl {
 
 struct Producers {
-  std::vector<Instr> copies;         // asynchronous copies
-  std::vector<Instr> loads, stores;  // producers that go through registers: what is before the stores, and the stores
+  std::vector<Instr> copies;         // the asynchronous copies that replace producers
+  std::vector<Instr> loads, stores;  // other producers: the instructions that compute what is stored, and the stores
   std::vector<Instr> uses;           // the instructions that are no producers
   std::set<TileId> tiles;            // tiles that only the producers use
   bool own = true;                   // whether every thread reads only buffer elements that it filled itself

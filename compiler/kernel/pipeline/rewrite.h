@@ -40,7 +40,7 @@ class Rewrite {
 
  private:
   Kernel& kernel_;
-  std::vector<bool> needed_;   // for each variable of the original kernel: whether it was needed
+  std::vector<bool> needed_;   // for each variable of the original kernel: whether anything used it
   std::vector<VarId> beside_;  // for each variable: itself, or the variable after which it is numbered
   std::map<TileId, TileId> in_front_of_;
 };

@@ -290,7 +290,7 @@ struct OperandText {
 };
 
 constexpr OperandText kOperandTexts[] = {
-    {nullptr, nullptr},  // none
+    {nullptr, nullptr},  // Operand::none has no text
 #define WL_OPERAND(id) {TextOf<Operand::id>::print, TextOf<Operand::id>::read},
 #include "compiler/kernel/instrs.def"
 };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxWeight = 1000;
-constexpr int64_t kMostSwizzled = 20;  // upper limit of each number in a swizzle, which counts bits
+constexpr int64_t kMostSwizzled = 20;  // the greatest that each number of a swizzle, a count of bits, may be
 constexpr int kMostArrivals = 1 << 16;
 
 class KernelParser {

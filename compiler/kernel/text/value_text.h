@@ -14,7 +14,7 @@ namespace wl {
 std::string text_of(const Kernel& kernel, VarId var);
 std::string text_of(const Kernel& kernel, const Affine& affine);
 std::string text_of(const Kernel& kernel, const Slice& slice);
-std::string text_of(const Kernel& kernel, const Tile& tile);  // the tile's type
+std::string text_of(const Kernel& kernel, const Tile& tile);  // returns the text of the tile's type
 std::string minimum_text(const Kernel& kernel, const std::vector<Affine>& of);
 std::string guards_text(const Kernel& kernel, const std::vector<SliceGuard>& guards);
 
@@ -22,9 +22,9 @@ std::string guards_text(const Kernel& kernel, const std::vector<SliceGuard>& gua
 struct ValueReader {
   TextCursor in{""};
   Kernel kernel;
-  int most = 0;                      // the greatest number that a tile may have
+  int most = 0;                      // the greatest tile number that the text may use
   std::vector<bool> typed = {};      // for each tile: whether its type is known
-  std::vector<TileId> forward = {};  // tiles that a later line must define
+  std::vector<TileId> forward = {};  // tiles of operands `shape`, which a later line may define
 
   absl::Status read_dtype(DType& value);
   absl::Status read_buffer(BufferId& id, int highest);
@@ -34,7 +34,7 @@ struct ValueReader {
   absl::Status read_slice(Slice& value);
   absl::Status read_guards(std::vector<SliceGuard>& guards);
   absl::Status read_tile(TileId& id);  // reads a tile whose type is known already
-  absl::Status read_type(TileId id);   // reads and stores the type of a tile
+  absl::Status read_type(TileId id);   // reads the type of a tile, and stores it in `kernel`
 };
 
 inline constexpr int64_t kMaxCount = int64_t{1} << 40;

@@ -33,7 +33,8 @@ Along along(const Condition& condition, const Domain& domain, const TileBox& box
 Affine end_of(const Along& row, KernelBuilder& out) {
   const int64_t stride = -row.stride;
   if (stride == 1) return sum(fixed(1), row.at);
-  const int64_t before = quotient_up(row.lack, stride);  // shifts `at`, as derived variables divide no negative value
+  // A derived variable cannot divide a negative value, so `at` is shifted by a multiple of the stride.
+  const int64_t before = quotient_up(row.lack, stride);
   const Affine shifted = sum(fixed(stride * (before + 1)), row.at);
   return sum(fixed(-before), affine(out.derived("end", {shifted}, stride)));
 }
@@ -64,7 +65,8 @@ Iterations iterations_within(const Region& region, const Domain& domain, const T
   for (const Condition& condition : region) {
     const Along row = along(condition, domain, box, atom, step);
     if (row.stride == 0) {
-      iterations.trips.push_back(sum(fixed(count), row.at, count));  // a negative `at` gives no iterations
+      // The condition is the same in all iterations: all count if `at` is not negative, and none if it is.
+      iterations.trips.push_back(sum(fixed(count), row.at, count));
     } else if (row.stride < 0) {
       iterations.trips.push_back(end_of(row, out));
     } else {

@@ -162,7 +162,7 @@ void CpuContract::prepare_columns() {
       nc == 0 || height_ >= 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
   if (height_ >= 0) prepare_image_rows();
   if (columns_are_pixels()) {
-    split_panels(image_ ? (image_rows_per_block_ - 1) * row_pitch_ + image_width_  // no halo follows the last row
+    split_panels(image_ ? (image_rows_per_block_ - 1) * row_pitch_ + image_width_  // no halo follows a block's last row
                         : image_rows_per_block_ * image_width_);
     return;
   }

@@ -62,16 +62,16 @@ class CpuContract {
 
  private:
   struct Side {        // one operand of the contraction
-    int position = 0;  // index of the operand in the contraction
+    int position = 0;  // the operand's number in the contraction: 0 or 1
     bool packed = false;
-    BufferId buffer = -1;   // buffer of the packed copy
-    bool direct = false;    // the operand is an unchanged input
-    bool computed = false;  // not packed; the micro-kernel applies elementwise work to what it reads
-    bool words = false;     // with dot_: the elements of each word are neighbours in memory
-    Access access;          // direct: access to the operand; computed: to the input that varies along k
+    BufferId buffer = -1;   // the buffer of the operand's packed copy; -1: there is none
+    bool direct = false;    // whether the operand is an unchanged input
+    bool computed = false;  // whether it is not packed, and the micro-kernel does elementwise work on what it reads
+    bool words = false;     // with dot_: whether the elements of each word are neighbours in memory
+    Access access;  // how the operand is read if it is direct, or its input that varies along K if it is computed
   };
   struct Rows {                                              // a group of row tiles of equal height
-    int64_t height = 0, step = 0, first_row = 0, count = 0;  // step: distance between tiles, in rows
+    int64_t height = 0, step = 0, first_row = 0, count = 0;  // step: the rows from one tile to the next
   };
   struct Panels {  // a group of column panels of equal width
     int64_t width = 0, first_column = 0, count = 0;
@@ -174,7 +174,8 @@ class CpuContract {
   // The words that one iteration of loop number `k` of a micro-kernel takes.
   int64_t words_of_turn(size_t k) const { return tiles_ && tiles_->atom == k_atoms_[k] ? tiles_->words : 1; }
   int64_t turns_of(size_t k) const { return turns_of(k, domain_.atoms[k_atoms_[k]].extent); }
-  int64_t depth() const { return k_atoms_.empty() ? 1 : turns_of(0, k_block_) * k_inner_; }  // iterations in a k block
+  // The number of iterations of all loops over K in one block of K.
+  int64_t depth() const { return k_atoms_.empty() ? 1 : turns_of(0, k_block_) * k_inner_; }
   bool widens() const { return dot_ && dot_->widened; }
   int64_t left_depth() const { return widens() ? depth() * dot_->group : depth(); }
   DType packed_dtype(const Side& side) const { return dot_ && !(widens() && &side == &a_) ? DType::u32 : dtype_; }
@@ -213,20 +214,20 @@ class CpuContract {
   std::optional<Domain> turned_;  // with turn_tiles: the domain with rows and columns exchanged
   const Domain& whole_;
   std::optional<Image> image_;      // with copy_image: the image that is copied
-  bool slides_on_rows_ = false;     // image_ is the left operand's, and turn_tiles is off
-  std::optional<Dot> dot_;          // how words are multiplied, if they are
-  std::optional<TileSteps> tiles_;  // with the choice `matrix`
+  bool slides_on_rows_ = false;     // whether image_ is the left operand's, and turn_tiles is off
+  std::optional<Dot> dot_;          // how words of narrow elements are multiplied; nullopt: they are not
+  std::optional<TileSteps> tiles_;  // the steps along K in tile registers, with the choice `matrix`
   std::optional<MergedColumns> merged_;
-  std::optional<Guard> zeros_;  // with skip_padding: says that a row of the image is no padding
+  std::optional<Guard> zeros_;  // with skip_padding: the guard that holds for the image's rows that are not padding
   const Domain& domain_;        // the domain with pixels as columns if merged_ is set, else whole_
-  Region counted_;              // conditions for products that can change an output
+  Region counted_;              // the conditions on indices under which a product can change an output
   const Schedule& schedule_;
   const Machine& machine_;
   KernelBuilder out_;
   absl::Status status_;
-  DType dtype_ = DType::f32;  // dtype of the accumulators and of packed operands
+  DType dtype_ = DType::f32;  // dtype of the accumulators, and of packed operands that do not consist of words
   int lanes_ = 1;
-  AtomId row_atom_ = -1, column_atom_ = -1;  // the last m atom and the last n atom; -1: there is none
+  AtomId row_atom_ = -1, column_atom_ = -1;  // the last atom of the rows, and of the columns; -1: there is none
   std::vector<AtomId> k_atoms_;
   int64_t rows_total_ = 1, columns_total_ = 1;
   int64_t mr_ = 1, nr_ = 1;  // the most rows and columns of a tile
@@ -238,8 +239,8 @@ class CpuContract {
   Affine first_outer_row_;
   VarId outer_row_var_ = -1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
-  int64_t k_block_ = 1, k_blocks_ = 1;  // elements per block of k, and number of blocks, along k_atoms_[0]
-  int64_t k_inner_ = 1;                 // iterations of the loops over the other k atoms
+  int64_t k_block_ = 1, k_blocks_ = 1;  // elements along k_atoms_[0] in a block of K; number of such blocks
+  int64_t k_inner_ = 1;                 // iterations of the loops over K, except that over k_atoms_[0]
   // The atoms of an image's rows and of the pixels of a row; -1: there are none. They are set if merged_ is set, and if
   // the image of image_ or turned_ has rows. A task computes some rows of the image, in blocks of several rows, and a
   // block packs or copies its part of the image.
@@ -253,11 +254,11 @@ class CpuContract {
   VarId image_row_var_ = -1;
   int64_t pitch_ = 1;  // distance in a packed B from one k to the next, in elements
   std::vector<Rows> row_groups_;
-  std::vector<Panels> panel_groups_;  // groups of a block's panels: several if columns are split evenly
+  std::vector<Panels> panel_groups_;  // a block's panels in groups of equal width: several if columns are split evenly
   int64_t columns_per_block_ = 1;     // number of columns in all panels of a block
   Side a_, b_;
   BufferId partial_ = -1, spill_ = -1;
-  bool heavy_ = false;  // heavy_epilogue()
+  bool heavy_ = false;  // whether the epilogue reads the sums of a tile from scratch, row by row
   Place block_place_;
   Affine first_row_, first_panel_;
   VarId panel_block_var_ = -1, panel_var_ = -1, k_block_var_ = -1, tile_var_ = -1;

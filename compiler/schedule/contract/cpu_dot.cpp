@@ -20,7 +20,7 @@ std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machin
     const int64_t least = copied ? dot.group / 2 + 1 : dot.group;
     if (domain.atoms[atom].extent < least || (!joined && !has_rows_of_words(domain, dot))) continue;
     if (copied && copied->is_tap(atom)) continue;
-    int words = 0;  // score: operands that need no packing; left ones count twice, as packing few rows is costly
+    int words = 0;  // how many operands need no packing; the left one counts twice, since packing few rows is costly
     for (const int side : {0, 1})
       if (has_words(domain, domain.operands[domain.contract][side], dot))
         words += side == domain.right_operand() ? 1 : 2;
@@ -46,7 +46,7 @@ void CpuContract::pack_words(const Side& side, const Domain& domain, const Place
                              int64_t width, int lanes, Affine offset, int64_t pitch,
                              const std::vector<std::vector<Affine>>& bound) {
   Place at = place;
-  size_t along_words = 0;  // number of the loop over dot_->k_atom, whose elements form words
+  size_t along_words = 0;  // index in k_atoms_ of the loop over K whose elements form words
   int64_t stride = pitch, word_stride = pitch;
   for (size_t i = k_atoms_.size(); i-- > 0;) {
     if (k_atoms_[i] == dot_->k_atom) {
@@ -72,7 +72,7 @@ void CpuContract::pack_words(const Side& side, const Domain& domain, const Place
 void CpuContract::multiply_parts(const RowTile& row_tile, const std::vector<Affine>& turns, TileId b,
                                  TileId accumulator) {
   for (int part = 0; part < dot_->group; ++part) {
-    Affine element;  // position of the element along k within the packed tile
+    Affine element;  // the element's position along K within the packed tile of the left operand
     for (size_t i = 0; i < k_atoms_.size(); ++i) {
       const Affine turn = sum(fixed(k_atoms_[i] == dot_->k_atom ? part : 0), turns[i], step_of(i));
       element = sum(turn, element, i == 0 ? 1 : domain_.atoms[k_atoms_[i]].extent);

@@ -90,7 +90,7 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
   Affine offset;
   open_planes(place, k_extent, at, offset);
   const AtomId width = image_->width.output, channel = image_->channel;
-  std::vector<Affine> left;  // bounds of the rows left in the image, or of its positions if it has no rows
+  std::vector<Affine> left;  // upper bounds of how many rows of the image are left, or positions if it has no rows
   int64_t rows = 1;
   at[width] = height_ >= 0 ? fixed(0) : rows_are_pixels() ? first_row_ : sum(fixed(0), first_panel_, nr_);
   if (height_ >= 0) {

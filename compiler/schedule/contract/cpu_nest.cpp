@@ -54,7 +54,7 @@ std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
 // Sets a place to the first column of a panel, or of the panel `behind` panels later: its indices along the outer n
 // atoms, and its first column along the last n atom.
 void CpuContract::place_panel(const Panels& panels, Place& place, int64_t behind) {
-  if (image_ && columns_are_pixels()) return;  // open_image_row() finds the pixels when the tile is stored
+  if (image_ && columns_are_pixels()) return;  // a tile's pixels are found by open_image_row() when the tile is stored
   if (merged_) {
     place[column_atom_] = sum(column_of(panels), first_image_row_, image_width_);
     return;

@@ -48,7 +48,8 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
 bool CpuContract::packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const {
   if (k_atoms_.empty() || along < 0 || lanes <= 1 || !side.direct) return false;
   const DType dtype = operand_dtype(side);
-  if (size_of(dtype) != 4 && !(is_float(dtype) && size_of(dtype) < 4)) return false;  // not of 4 bytes in registers
+  // Squares are transposed only for elements that take 4 bytes in registers.
+  if (size_of(dtype) != 4 && !(is_float(dtype) && size_of(dtype) < 4)) return false;
   const std::vector<int64_t>& strides = side.access.strides;
   const bool wide = width % lanes == 0 || (width < lanes && 4 * width >= lanes);
   return strides[k_atoms_.back()] == 1 && strides[along] > 1 && depth % lanes == 0 && wide;

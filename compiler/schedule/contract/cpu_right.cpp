@@ -37,7 +37,7 @@ TileId CpuContract::read_right(const RowTile& row_tile, const Panels& panels, co
   }
   if (schedule_[kPrefetch] > 0 && !b_.packed && !k_atoms_.empty()) {
     fetch_next(row_tile, panels, at, last);
-    fetch_ahead(b, from);  // placed next to the load of `b`, so that both share one loop over vectors
+    fetch_ahead(b, from);  // the prefetch stands next to the load of `b`, so that both share one loop over vectors
   }
   read(b_, b, std::move(from));
   return b;

@@ -124,13 +124,14 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine)
   if (e.turned && s[kPackB]) return false;
   if (e.turned || e.left_image) {
     if (s[kCopyImage] && s[kPackA]) return false;
-    if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;  // the kernel packs A in any case
+    // An operand A that cannot be read in place is packed in any case, so pack_a=0 would give the same kernel.
+    if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;
     // If the number of columns is no multiple of the tile's width, the operand must be a single row that is read in
     // place, because only such a row can be cut into tiles of equal size.
     const bool one_row = s[kColumnTasks] == 1 && e.outer_columns == 1 && e.in_place;
     if (e.turned && !one_row && e.columns % (nv * machine.target->lanes) != 0) return false;
   } else if (s[kCopyImage] && !s[kPackB]) {
-    return false;  // pack_b would give the same kernel
+    return false;  // copying the image packs B in any case, so pack_b=0 would give the same kernel as pack_b=1
   }
   if (s[kPrefetch] != 0 && (s[kPackB] || !e.in_place || s[kPrefetch] >= e.depth)) return false;
   if (!s[kPackB] && s[kPrefetch] < kShortestFetch && must_prefetch(e, machine)) return false;
@@ -153,12 +154,13 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
   const int64_t threads = machine.threads;
   const auto first = [&](Choice choice, int64_t wanted) { return largest_up_to(values_of(space, choice), wanted); };
   const auto vectors = [&](int64_t wanted) {
-    int64_t most = 1;  // the axis may also have values that only other ways use
+    int64_t most = 1;  // the largest legal nv up to `wanted`; the axis also has values for other ways to compute
     for (const int64_t nv : values_of(space, kNv))
       if (nv <= wanted && nv > most && fits_columns(e, nv, machine)) most = nv;
     return most;
   };
-  const bool many = e.outer >= threads;  // batch elements alone occupy all threads
+  // Whether the loops over batch elements and outer rows alone occupy all threads.
+  const bool many = e.outer >= threads;
   const int64_t column_tasks = many ? 1 : first(kColumnTasks, threads);
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
   // Elementwise work on B in place is repeated for every tile of rows, so B is left unpacked only if rows are few.
@@ -167,7 +169,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
   // In a program of many kernels, an operand larger than the L2 cache comes from memory, so seeds prefetch it.
   const bool is_large = right_bytes(e) > machine.l2_bytes;
   const bool copies = e.once && !(e.left_image && e.direct);
-  const bool left = e.turned || e.left_image;  // if an image is copied, it is the left operand's
+  const bool left = e.turned || e.left_image;  // whether an image that is copied is the left operand's
   const bool ahead = pack_b == 0 && (must_prefetch(e, machine) || (e.in_place && (left || !e.once) && is_large));
   const int64_t prefetch = ahead ? first(kPrefetch, kShortestFetch) : 0;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{kMostTileRows, 2},
@@ -188,7 +190,8 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
       const bool in_tiles = mr > kMostVectorRows;
       if (in_tiles && !e.tiles) continue;
       if (!left && mr == 8 && nv == 2) continue;
-      if (e.turned && nv == 3 && vectors(nv) < nv) continue;  // skipped: tiles of two vectors may have more rows
+      // Tiles of fewer than three vectors have seeds of their own, which may have more rows.
+      if (e.turned && nv == 3 && vectors(nv) < nv) continue;
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
       // A packed or copied image should stay in the L2 cache.
       const int64_t depth = std::min(e.depth, int64_t{1024});
@@ -266,7 +269,8 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   const bool parallel = machine.threads > 1;
   const auto any = [&](const auto& admits) { return std::any_of(ways.begin(), ways.end(), admits); };
   const Extents& e = ways[0];
-  int64_t covers = 1;  // the value of mr before the current one; mr may exceed the rows of an image once
+  // The value of mr before the current one: where rows are pixels, the first value above their number is kept, too.
+  int64_t covers = 1;
   Space space;
   space.kind = "contract";
   space.axes = {

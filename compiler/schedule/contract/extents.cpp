@@ -48,7 +48,8 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
   out.rows_once = slides_of(column_image(original, false));
   std::optional<Image> image = column_image(original, true);
   if (!image && !turn && !out.dot) {
-    image = row_image(original, true);  // copied as a whole only: its pixels are rows, so no lane computes a halo
+    // The left operand's image is only copied as a whole: its pixels are rows, for which no halo is computed.
+    image = row_image(original, true);
     out.left_image = image.has_value();
   }
   out.once = slides_of(image);

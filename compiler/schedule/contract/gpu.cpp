@@ -71,7 +71,8 @@ absl::Status GpuContract::prepare() {
   const int64_t parts = schedule_[kReductionBlocks];
   if (parts > 1 && !divides_k(group_, domain_, schedule_))
     return invalid("the depth K does not divide into ", parts, " parts with equal numbers of steps of ", step_);
-  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts));  // more stages would have no steps
+  // The pipeline has at most as many stages as a block's part of K has whole steps.
+  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts));
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
   if (parts > 1) last_ = out_.shared("last", DType::u32, {1});

@@ -62,10 +62,10 @@ class GpuContract {
  private:
   struct Side {  // one operand of the contraction
     int position = 0;
-    const char* name = "";         // name of the buffer
-    DType dtype = DType::f32;      // dtype in shared memory
+    const char* name = "";         // name of the operand's buffer in shared memory
+    DType dtype = DType::f32;      // dtype of the operand's elements in shared memory
     AtomId atom = -1;              // last loop of the rows or columns; -1: there is a single row or column
-    int64_t extent = 1, tile = 1;  // extent of `atom`; all rows or columns of a tile
+    int64_t extent = 1, tile = 1;  // extent of `atom`; number of a tile's rows or columns over all of `loops`
     std::vector<TileLoop> loops;   // loops along which a tile extends: those around `atom`, then `atom`
     std::vector<Affine> first;     // first index of the tile along each of `loops`
     int64_t width() const { return loops.back().extent; }
@@ -76,7 +76,7 @@ class GpuContract {
     bool boxes = false;    // whether copying waves fill the buffer with boxes of a matrix (tma)
     BufferId buffer = -1;
     bool k_inner = false;  // whether k is innermost in shared memory, not rows or columns
-    int64_t pitch = 1;     // elements from one k to the next; if k_inner, from one row or column
+    int64_t pitch = 1;     // elements in shared memory from one k to the next; if k_inner, from one row or column
   };
 
   absl::Status prepare();
@@ -109,7 +109,7 @@ class GpuContract {
   // Opens a section that only the blocks that share tiles run, if only some blocks do (part_blocks_).
   void open_part();
   absl::Status pipeline_rounds(Kernel& kernel) const;
-  int threads() const { return kernel_threads_; }  // computing threads
+  int threads() const { return kernel_threads_; }  // the block's computing threads, without copying ones
   // Whether copying waves can copy both operands. Both must be copied asynchronously, K must consist of several whole
   // steps that are all needed, and blocks may share K only in a last round.
   bool copies_alongside() const;
@@ -179,9 +179,9 @@ class GpuContract {
   std::optional<MatrixOp> matrix_;
   std::optional<GpuResident> resident_;
   TileId resident_tile_ = -1;
-  std::vector<BufferId> parts_of_k_;      // shared buffers of the operand that is not resident, one per part of K
-  NodeId total_ = -1;                     // find_total(): the value that the accumulators end with; -1: the contraction
-  int kernel_threads_ = 1, copiers_ = 0;  // computing and copying threads for the current tile
+  std::vector<BufferId> parts_of_k_;      // shared buffers of the operand that is not resident, one for each step of K
+  NodeId total_ = -1;                     // the node that the accumulators end with (find_total()); -1: the contraction
+  int kernel_threads_ = 1, copiers_ = 0;  // number of computing, and of copying threads, for the current tile
   Fragments fragments_;                   // layouts of the block's sums, and of both factors of one `mma`
   Side rows_, columns_;
   int64_t rows_each_ = 1, columns_each_ = 1, vector_ = 1, stages_ = 1, register_stages_ = 1, unroll_ = 1;
@@ -190,9 +190,9 @@ class GpuContract {
   std::vector<AtomId> k_outer_;
   int64_t k_extent_ = 1, step_ = 1, whole_ = 0, outer_ = 1;  // whole_: number of full steps along k_atom_
   int64_t parts_ = 1;        // number of blocks that share a tile, each with a part of K
-  Affine part_;              // number of this block's part
-  int64_t part_blocks_ = 0;  // number of blocks that share tiles; 0: all or none
-  BufferId last_ = -1;       // shared flag: this block arrived last, so it joins the parts
+  Affine part_;              // number of this block's part of K
+  int64_t part_blocks_ = 0;  // number of blocks that share tiles; 0: all blocks do, or none
+  BufferId last_ = -1;       // flag in shared memory: this block has arrived last, so it adds up the parts
   VarId steps_ = -1;         // variable of the loop over steps, which is pipelined; -1: at most one whole step
   VarId turn_ = -1;          // variable of the open loop over a block's tiles; -1: none is open
   // A pipelined loop over steps, and the shared buffers that it reads. `steps` is -1 if there is no loop.

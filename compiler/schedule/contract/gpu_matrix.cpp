@@ -9,8 +9,10 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kBankRow = 16;     // bytes of padding of rows of n * 32 bytes, so that they begin at different banks
-constexpr int64_t kBankWords = 32;   // bytes of padding if four rows of eight words are read at once
+// The bytes that pad a row in shared memory, so that neighbouring rows begin at different banks.
+constexpr int64_t kBankRow = 16;
+// The bytes that pad a row in shared memory if a wave reads four rows of eight words at once.
+constexpr int64_t kBankWords = 32;
 constexpr int64_t kShortestRun = 8;  // the fewest neighbouring columns of a tile: the least value of tile_columns
 
 }  // namespace
@@ -32,7 +34,7 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
   std::erase_if(out, [&](MatrixOp op) {
     const MatrixInfo& row = info(op);
     const int64_t k =
-        multiplies_in_memory(op) ? shared_row_elements(row.left) : row.k;  // elements of K in the shortest step
+        multiplies_in_memory(op) ? shared_row_elements(row.left) : row.k;  // the elements of K in the shortest step
     return is_float(product.dtype) != is_float(row.sum) || 2 * all(loops.rows) <= row.m ||
            2 * all(loops.columns) <= row.n || 2 * loops.columns[0] <= std::min(row.n, kShortestRun) ||
            2 * loops.depth <= k;
@@ -77,7 +79,7 @@ int64_t matrix_pitch(MatrixOp matrix, int64_t extent, bool along_k) {
 
 int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
   const auto size = [&](int64_t tile) {
-    const int64_t step = s[kStepK];  // either the step or the tile is innermost in shared memory
+    const int64_t step = s[kStepK];  // the elements of K in a step; the step or the tile is innermost in shared memory
     return std::max(tile * matrix_pitch(matrix, step, true), step * matrix_pitch(matrix, tile, false));
   };
   return s[kStages] * (size(rows_of_tile(s)) + size(columns_of_tile(s))) * size_of(info(matrix).left);
@@ -92,7 +94,7 @@ absl::Status GpuContract::choose_waves() {
   const WaveTile wave = wave_tile(*matrix_, rows_each_, columns_each_);
   const MatrixInfo& row = info(*matrix_);
   const int64_t down = rows_.tile / wave.rows, across = columns_.tile / wave.columns;
-  const int own = log2_floor(fragments_of(*matrix_).c.count('u'));  // log2 of the waves that multiply together
+  const int own = log2_floor(fragments_of(*matrix_).c.count('u'));  // log2 of how many waves multiply together
   const int64_t count = (down * across * machine_.target->gpu.wave) << own;
   if (count == 0 || count > machine_.target->gpu.block_threads || wave.rows % row.m != 0 || wave.columns % row.n != 0 ||
       step_ % row.k != 0)

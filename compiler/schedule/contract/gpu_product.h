@@ -19,12 +19,12 @@ Schedule large_tile();
 
 struct GpuProduct : ProductLoops {
   int64_t bytes = 4;                           // bytes of an element in shared memory, without a matrix instruction
-  bool copies = false, copies_matrix = false;  // some operand can be copied asynchronously, without and with matrix
-  bool copies_both = false;                    // both operands can be copied, for a matrix instruction
-  bool boxes = false;                          // copies_both, and tiles of an operand are boxes of a matrix (tma)
-  bool few_tiles = false;                      // there are fewer large tiles than multiprocessors in the target's row
-  int64_t all_depth = 1;                       // number of elements of K in all its loops
-  std::map<int64_t, int64_t> step_loops;       // for each value of kVector: extent of the loop that is cut into steps
+  bool copies = false, copies_matrix = false;  // whether some operand has asynchronous copies: without, with `matrix`
+  bool copies_both = false;               // whether both operands have asynchronous copies for a matrix instruction
+  bool boxes = false;                     // whether copies_both holds and an operand's tiles can be boxes (tma)
+  bool few_tiles = false;                 // whether there are fewer large tiles than the target has multiprocessors
+  int64_t all_depth = 1;                  // number of elements of K in all its loops
+  std::map<int64_t, int64_t> step_loops;  // for each value of kVector: extent of the loop that is cut into steps
 };
 
 GpuProduct gpu_product_of(const Graph& group, const Domain& domain, const Machine& machine,

@@ -12,7 +12,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kCopyBytes = 16;  // bytes of a vector that is copied to shared memory
+constexpr int64_t kCopyBytes = 16;  // the bytes of one vector of an operand that is copied to shared memory
 
 // Returns how a fragment of `each` elements along an axis is repeated to cover `extent` elements with `waves` waves,
 // where every `own` waves share one fragment. Returns nullopt if there are fewer waves than share a fragment, or if the

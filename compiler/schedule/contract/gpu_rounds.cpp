@@ -24,7 +24,8 @@ void GpuContract::emit_rounds() {
                 most = blocks_at_once(schedule_, machine_);
   if (resident_ || schedule_[kPersistent] == 0 || tiles <= most) {
     out_.kernel().grid = tiles * parts;
-    emit_tile(parts > 1 ? affine(kBlockVar) : place_of_block(tiles), parts);  // only neighbours can share a tile
+    // Blocks that share a tile must have neighbouring numbers, so place_of_block() must not change them.
+    emit_tile(parts > 1 ? affine(kBlockVar) : place_of_block(tiles), parts);
     return;
   }
   out_.kernel().grid = most;
@@ -87,7 +88,7 @@ void GpuContract::place_tile(const Affine& number) {
     inside *= extent;
     return out;
   };
-  part_ = digit("part", parts_);  // the innermost digit, so that neighbouring blocks share a tile
+  part_ = digit("part", parts_);  // the part of K is the innermost digit, so that neighbouring blocks share a tile
   // The order of tiles, from the innermost loop outwards: raster_rows tiles of rows, all tiles of columns, and the
   // remaining tiles of rows.
   const int64_t raster = schedule_[kRasterRows];

@@ -13,11 +13,12 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostSeeds = 6, kMatrixSeeds = 3;
-constexpr int64_t kMatrixStep = 128;                 // bytes along K in one step of the seeds
-constexpr int64_t kOtherRegisters = 40;              // registers for addresses, loop counters and loads in flight
-constexpr int64_t kMostParts = 32, kMostSteps = 32;  // most blocks that share K; most ranges of a tile on an outer loop
-constexpr int64_t kMostLastParts = 8;                // most blocks that share K if only a last round is shared
-constexpr int64_t kPartProducts = 8;  // work per element of K, in units of the work per element of a reduction
+constexpr int64_t kMatrixStep = 128;     // the bytes along K in one step of seeds with matrix instructions
+constexpr int64_t kOtherRegisters = 40;  // the registers of a thread for addresses, loop counters and loads in flight
+// The most blocks that share K, and the most iterations of one outer loop that a tile extends over.
+constexpr int64_t kMostParts = 32, kMostSteps = 32;
+constexpr int64_t kMostLastParts = 8;  // the most blocks that share K if only the tiles of a last round are shared
+constexpr int64_t kPartProducts = 8;   // the work for one element of K, in units of that for one of a plain reduction
 
 // Returns the least power of two that is at least n.
 int64_t at_least(int64_t n) {
@@ -51,7 +52,7 @@ std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& ex
     const Axis* const axis = axis_of(space.axes, choices[i]);
     values[i] = axis == nullptr ? std::vector<int64_t>{1} : axis->values;
   }
-  std::map<int64_t, std::pair<int64_t, Chosen>> best;  // for each extent of a tile: number of tiles, choices
+  std::map<int64_t, std::pair<int64_t, Chosen>> best;  // for each extent of a tile: the fewest tiles, and their choices
   std::vector<int64_t> order;
   for (const int64_t last : values[0])
     for (const int64_t around : values[1])
@@ -85,7 +86,7 @@ double cost_of(const Schedule& s, const Machine& machine, const GpuProduct& prod
                             gpu.unit_registers / (threads * contract_registers(s, product.bytes / 4)),
                             gpu.unit_shared / std::max<int64_t>(1, contract_shared(s, product.bytes))}));
   const int64_t units = std::max(1, gpu.units);
-  const int64_t waves = (blocks + units - 1) / units;  // rounds of one block on each unit (multiprocessor)
+  const int64_t waves = (blocks + units - 1) / units;  // the rounds of the grid, with one block per multiprocessor
   const auto rows_each = static_cast<double>(s[kThreadRows]), columns_each = static_cast<double>(s[kThreadColumns]);
   // Costs per outer product (one k of a tile): multiplications, reads from shared memory, reads from device memory.
   double products = static_cast<double>(tile_rows) * static_cast<double>(tile_columns);

@@ -12,7 +12,7 @@ namespace wl {
 inline constexpr int64_t kMostVectors = 4;
 
 struct InPlace {
-  Access access;          // access to the input that varies along K
+  Access access;          // how the micro-kernel reads the input that varies along K
   bool computed = false;  // whether elementwise work follows the read; it is repeated for every tile of rows
 };
 

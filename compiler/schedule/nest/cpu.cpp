@@ -203,7 +203,7 @@ void CpuRows::fold_online(NodeId largest, PhaseCode& code) {
     const TileId partial = accumulator(dtype), term = make_tile(dtype, true), whole = narrow();
     code.fills.push_back(fill_instr(partial, 0));
     code.inner.push_back(map_instr(partial, Op::mul, dtype, {partial, factor}));
-    PhaseCode again;  // the second walk over the chunk
+    PhaseCode again;  // the code of the second walk over the chunk
     again.phase = code.phase;
     again.place = code.place;
     const TileId same = folded_value(largest, dtype, again);

@@ -37,14 +37,15 @@ class RowGeometry {
   int64_t row_extent() const { return row_extent_; }  // elements along the vectorised axis that a block has of a row
   int64_t rows() const { return rows_; }
   int64_t register_rows() const { return register_rows_; }
-  AtomId register_rows_atom() const { return register_rows_atom_; }  // -1: a tile has one row only
+  // The atom along which a tile has several neighbouring rows; -1: a tile has one row.
+  AtomId register_rows_atom() const { return register_rows_atom_; }
   const std::vector<AtomId>& row_atoms() const { return row_atoms_; }
   const std::vector<AtomId>& outer_reduced() const { return outer_reduced_; }
   const std::vector<VarId>& outer_vars() const { return outer_vars_; }
   VarId tile_var() const { return tile_var_; }  // variable of the loop over a row's tiles; -1: none
   int64_t parts() const { return parts_; }      // number of blocks that share a row
   const Affine& part() const { return part_; }  // number of this block among those of its row
-  int64_t share() const { return share_; }      // iterations of the shared loop per block
+  int64_t share() const { return share_; }      // iterations of the shared loop that each block has
   bool shares_vector() const { return parts_ > 1 && part_atom_ == domain_.vector; }
   int row_teams() const { return row_teams_; }  // number of teams of a block that share a row
 

@@ -107,7 +107,7 @@ absl::Status GpuRows::store_row() {
 void GpuRows::share_rows() {
   share_row(in_registers_ ? at_.lanes() : at_.tile(), /*one_tile=*/in_registers_);
   if (!cluster_) {
-    phases_.kept.clear();  // shared memory does not survive a pass
+    phases_.kept.clear();  // what shared memory holds is lost at the end of a pass
     return;
   }
   if (at_.shares_vector()) at_.set_row_extent(at_.share());

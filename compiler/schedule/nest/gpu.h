@@ -65,7 +65,7 @@ class GpuRows : public RowLowering {
   // The number of rows that a block computes at the same time, and the number of blocks if no row were divided into
   // parts.
   int64_t rows_at_once_ = 1, blocks_of_rows_ = 1;
-  bool rows_end_early_ = false;  // a row is only a tile along the vectorised axis: those beyond the last are empty
+  bool rows_end_early_ = false;  // whether rows are tiles along the vectorised axis: those beyond the last are empty
 
   // The state of persistent blocks. row_var_: the variable of the loop over the rows of a team; -1: a team has one row.
   bool persistent_ = false;

@@ -18,7 +18,7 @@ void GpuRows::combine_lanes(NodeId reduce, Op combine, TileId partial, TileId re
     return;
   }
   const auto tile_with = [&](Layout layout) { return out_.tile({dtype, std::move(layout), {}}); };
-  const TileId of_wave = tile_with(team_layout({1, waves}, 1, 1, waves, 1));  // one value for each wave
+  const TileId of_wave = tile_with(team_layout({1, waves}, 1, 1, waves, 1));  // a tile with one value for each wave
   Slice own;
   own.buffer = out_.shared(cat("waves", reduce), dtype, {kernel.teams, waves});
   if (kernel.teams > 1) own.offset.add(kTeamVar, waves);

@@ -25,7 +25,7 @@ struct PhaseCode {
   std::vector<Instr> narrow;      // instructions inside the loops that are constant along the vectorised axis
   std::vector<Instr> inner;       // instructions inside the loops, along the vectorised axis
   std::vector<Instr> exchange;    // after the loops: stores of values that other threads of the block reduce further
-  std::vector<Instr> post;        // after `exchange`
+  std::vector<Instr> post;        // instructions after the loops that follow those of `exchange`
   std::vector<Instr> partials;    // with several parts: stores of this block's partial results
   std::vector<Instr> next_pass;   // with several parts: instructions that need the results of all parts
   // The tiles that exist already: for nodes, for loads, and for pads and concats.
@@ -127,13 +127,13 @@ class RowLowering {
   NestPhases phases_;
   RowGeometry at_;
   int64_t block_rows_ = 1;                  // number of rows of a block
-  std::vector<std::vector<Affine>> bound_;  // bound of tiles that run along the vectorised axis
+  std::vector<std::vector<Affine>> bound_;  // bounds of the valid extent of tiles along the vectorised axis
   std::map<NodeId, TileId> results_;        // results of reductions; complete when the phase that computes them ends
   std::map<NodeId, BufferId> partials_;     // with several parts: buffers of partial results
   bool last_block_combines_ = false;  // with several parts: the last block to arrive combines all in the same pass
 
  private:
-  // Values (values.cpp).
+  // Functions that make the code of values (values.cpp).
   TileId spread(TileId narrow, std::vector<Instr>& into, bool across_rows);
   std::vector<Instr>& code_for(const std::vector<AtomId>& varies, PhaseCode& code) const;
   TileId get(NodeId node, PhaseCode& code);
@@ -148,14 +148,14 @@ class RowLowering {
   int iota_expr(const Access& value, DType dtype, Instr& map, PhaseCode& code);
   Slice kept_slice(NodeId node, const PhaseCode& code);
 
-  // Reductions and stores (phase_code.cpp).
+  // Functions that make the code of reductions and stores (phase_code.cpp).
   int product_expr(NodeId contract, int first, DType dtype, Instr& map, PhaseCode& code);
   void fold(NodeId reduce, PhaseCode& code);
   TileId stored_value(const Domain::Store& store, PhaseCode& code);
   void store_output(const Domain::Store& store, PhaseCode& code);
   void guard_first_turn(const Access& access, const RowPlace& place, Instr& store) const;
 
-  // Parts of a row (partials.cpp).
+  // Functions that make the code of partial results, where a row has several parts (partials.cpp).
   Slice partial_slice(NodeId reduce, TileId tile, const RowPlace& place, const Affine& part);
   void store_partial(NodeId reduce, PhaseCode& code);
   TileId combined(NodeId reduce, PhaseCode& code);

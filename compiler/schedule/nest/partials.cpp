@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kIndependentLoads = 8;  // how many loads are issued before the first value is used
+constexpr int64_t kIndependentLoads = 8;  // the most partial results that are loaded before the first is used
 
 }  // namespace
 

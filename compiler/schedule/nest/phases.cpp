@@ -22,7 +22,7 @@ struct Crossing {
   const Domain& domain;
   const bool keep_all;
   NestPhases& phases;
-  std::vector<std::set<NodeId>> computed;  // by phase
+  std::vector<std::set<NodeId>> computed;  // for each phase: the values that it computes
   std::map<NodeId, int> first;             // for each value: the phase that computes it first
 
   bool varies_inside(NodeId id) const {

@@ -26,7 +26,8 @@ Space space_columns(const Graph& group, const Domain& domain, const Machine& mac
       compiler_axis(machine),
   };
   add_listed_axes(space, machine);
-  const int64_t most = largest_up_to(values_of(space, kTileVectors), 8) * lanes;  // the most columns of a tile
+  // The columns of the widest tile of at most 8 vectors.
+  const int64_t most = largest_up_to(values_of(space, kTileVectors), 8) * lanes;
   const int64_t blocks = std::max<int64_t>(1, columns / most);
   if (machine.threads > 1) add_parts(space, domain, machine, blocks, 4 * machine.threads);
   add_last(space, group, domain, columns);
@@ -40,7 +41,7 @@ Space space_columns(const Graph& group, const Domain& domain, const Machine& mac
       if (s[kPrefetch] != 0 || s[kTasksPerThread] != 1 || s[kThreads] == 1 || !shares_out(shared, parts, 1))
         return false;
     }
-    if (s[kUnroll] > s[kTileVectors]) return false;  // a tile has too few vectors to unroll
+    if (s[kUnroll] > s[kTileVectors]) return false;  // a tile of so few vectors cannot be unrolled so often
     return s[kPrefetch] != 0 || s[kPrefetchLevel] == 1;
   };
   const int64_t threads = footprint(group) < 64 << 10 ? 1 : machine.threads;

@@ -19,15 +19,15 @@ constexpr int64_t kResidentElements = 128;
 struct GpuRowReduction {
   GpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine);
 
-  int64_t row = 1;       // elements along the vectorised axis
+  int64_t row = 1;       // the extent of the vectorised axis, in elements
   int64_t whole = 1;     // elements of a row in all reduced loops
   int64_t rows = 1;      // number of rows, each of which has one result
   int64_t longest = 1;   // extent of the outermost reduced loop around the row
-  bool plain = false;    // the reduction has only the loop along the row, none around it
+  bool plain = false;    // whether the reduction has only the loop along the row, none around it
   bool several = false;  // whether there are several phases
   int phases = 1;
   bool online = false;           // whether one walk can compute the maximum and the sums of exponentials
-  int64_t vector = 1, team = 1;  // first values of the axes: elements of a vector, threads of a team
+  int64_t vector = 1, team = 1;  // first values of the axes vector (in elements) and team (in threads)
 };
 
 // The number of threads that compute a row in the default schedule, as in tuned normalization kernels: 8 threads for 64

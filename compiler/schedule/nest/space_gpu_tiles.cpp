@@ -28,9 +28,9 @@ struct GpuTiles {
   GpuTiles(const Graph& group, const Domain& domain);
 
   bool columns = false, staged = false;
-  int64_t row = 1;               // elements along the vectorised axis
-  int64_t vector = 1, team = 1;  // first values of the axes: elements of a vector, threads of a team
-  int64_t tiles = 1;             // number of tiles of the whole group with these values
+  int64_t row = 1;               // the extent of the vectorised axis, in elements
+  int64_t vector = 1, team = 1;  // first values of the axes vector (in elements) and team (in threads)
+  int64_t tiles = 1;             // number of tiles of the whole group with these values of vector and team
 };
 
 GpuTiles::GpuTiles(const Graph& group, const Domain& domain)

@@ -18,7 +18,7 @@ struct CpuRowReduction {
   int phases = 1;
   bool fits_l1 = false, fits_l2 = false;  // whether a row and one row buffer for each phase fit the cache
   bool online = false;                    // whether one walk can compute the maximum and the sums of exponentials
-  int64_t bytes = 0;                      // bytes of all inputs and outputs
+  int64_t bytes = 0;                      // the bytes of the group's inputs and outputs
 };
 
 CpuRowReduction::CpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine)
@@ -55,7 +55,7 @@ void add_cpu_row_axes(Space& space, const Graph& group, const Domain& domain, co
   add_last(space, group, domain, of.rows);
   // Prefetching a row during an earlier phase would evict the row that is being computed.
   if (several && of.rows > 1 && !of.fits_l1) space.axes.push_back({kPrefetchLastPhase, {0, 1}});
-  if (!of.fits_l1 && of.online) {  // the values are chunks that fit the L1 cache
+  if (!of.fits_l1 && of.online) {  // the values of online_chunk are chunks of a row that fit the L1 cache
     const int64_t most = std::bit_floor(static_cast<uint64_t>(machine.l1_bytes / 4));
     space.axes.push_back(axis(kOnlineChunk, {0, most, most / 2, most / 4}, [&](int64_t elements) {
       return elements == 0 || (elements >= machine.target->lanes && elements < of.row);
@@ -79,7 +79,8 @@ std::function<bool(const Schedule&)> legal_cpu_rows(const Domain& domain, const 
     if (s[kOnlineChunk] != 0 && (s[kKeep] != 0 || s[kPipeline] != 0 || s[kStagger] != 0 || s[kReductionBlocks] > 1))
       return false;
     if (s[kPrefetch] == 0 && (s[kPrefetchLevel] != 1 || s[kPrefetchLastPhase] != 0)) return false;
-    if (s[kPipeline] != 0 && s[kPrefetchLastPhase] != 0) return false;  // pipelined phases run in the same iteration
+    // Pipelined phases share each iteration of the loop over rows, so none of them runs alone as the last.
+    if (s[kPipeline] != 0 && s[kPrefetchLastPhase] != 0) return false;
     return true;
   };
 }

@@ -219,8 +219,8 @@ class PackedSpace {
   }
 
   const bool teams_;
-  std::vector<Space> own_;  // by kind
-  size_t shared_ = 0;       // number of shared axes, which come first
+  std::vector<Space> own_;  // the space of each kind of member
+  size_t shared_ = 0;       // number of axes that all kinds share, which come first
   Space space_;
 };
 

@@ -132,7 +132,7 @@ class Loops {
   }
 
   const Stitched& choice_;
-  std::vector<std::optional<Strides>> known_;  // for each number of a kept value
+  std::vector<std::optional<Strides>> known_;  // for each kept value: its strides; nullopt: not known yet
 };
 
 // Whether sums of `rows` rows can be multiplied in the registers that hold them. Every thread must hold, among its

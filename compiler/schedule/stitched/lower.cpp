@@ -36,7 +36,7 @@ absl::StatusOr<Kernel> lower_stage(const Stitched& choice, size_t number, const 
 struct Need {
   int64_t bytes = 0;
   size_t first = 0, last = 0;
-  int64_t offset = 0;  // in bytes
+  int64_t offset = 0;  // the offset in the block's scratch, in bytes
 };
 
 // Extends the needs of the stages of a turn (one iteration of a block's loop along a reduced axis). On a CPU every need

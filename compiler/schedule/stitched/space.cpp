@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSeedStep = 32;  // step along K that is preferred in seeds with matrix instructions
+constexpr int64_t kSeedStep = 32;  // the step along K, in elements, that seeds with matrix instructions prefer
 
 // The bytes of all values in scratch.
 int64_t kept_bytes(const Stitched& choice) {

@@ -127,11 +127,11 @@ class StagedTranspose {
   const Domain& domain_;
   KernelBuilder out_;
   bool streaming_ = false;
-  int64_t each_ = 1;  // rows of the square that a team owns
+  int64_t each_ = 1;  // the number of rows of the square that each team owns
   Place place_;
   std::vector<Instr> staging_;  // instructions that move inputs through shared memory
   size_t put_ = 0;              // number of instructions of staging_ that fill shared memory; they come first
-  std::vector<std::pair<Access, TileId>> known_;  // inputs that are staged already
+  std::vector<std::pair<Access, TileId>> known_;  // the inputs staged so far, with the tiles that are read back
 };
 
 }  // namespace

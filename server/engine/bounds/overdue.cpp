@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-constexpr double kCompileSeconds = 60;  // time limit of one compilation
+constexpr double kCompileSeconds = 60;  // time limit of one compilation, in seconds
 constexpr double kSetupSeconds = 60;
 // A candidate has four stages, each with the recipe's time limit: check, timing, second check, second timing.
 constexpr int kStagesOfCandidate = 4;
@@ -26,7 +26,7 @@ std::string kind_of(const std::string& device, const Batch& batch) {
   return cat(device, batch.phase > 0 ? " promotion" : "", batch.chains.empty() ? "" : " chains");
 }
 
-const std::string kNameless;  // stands in notes_ for all workers of unknown principals
+const std::string kNameless;  // the entry of notes_ that stands for all workers whose principals are unknown
 
 std::string whose(const std::string& worker) {
   return is_answered_for(worker) ? principal_of(worker) : worker;

@@ -48,7 +48,8 @@ class Overdue {
     Clock::time_point until;
   };
   const double unknown_s_;
-  std::map<std::string, std::deque<double>> usual_;  // by kind of batch: seconds per candidate, the latest last
+  // Seconds per candidate of the last batches of each kind, the latest last.
+  std::map<std::string, std::deque<double>> usual_;
   std::map<std::string, Note> notes_;
 };
 

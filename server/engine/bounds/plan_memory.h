@@ -42,7 +42,7 @@ class PlanMemory {
   void give(const std::string& caller, int64_t bytes);
 
   const int64_t limit_;
-  mutable std::mutex mutex_;  // guards the rest
+  mutable std::mutex mutex_;  // guards the members declared below
   int64_t held_ = 0;
   std::map<std::string, int64_t> of_caller_;
   std::map<int64_t, std::unique_ptr<Held>> of_job_;

@@ -43,7 +43,7 @@ class CallerTurns {
     queue.push_back(std::move(work));
     ++size_;
   }
-  Work pop() {  // must not be called if no work is queued
+  Work pop() {  // takes out the work that is next; must not be called if no work is queued
     const std::string caller = std::move(turns_.front());
     turns_.pop_front();
     const auto queue = work_.find(caller);

@@ -6,7 +6,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostPromotions = 4;  // a disturbed promotion is repeated while the search has had fewer promotions
+// The most promotions of a search: a disturbed promotion is repeated only while there were fewer.
+constexpr int64_t kMostPromotions = 4;
 
 }  // namespace
 
@@ -68,7 +69,7 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
         mark(search);  // the promotion is repeated by other workers
         return absl::OkStatus();
       case Confirmed::kDisputed:
-        // concludes with the next finalist
+        // The search is concluded with its next finalist.
         return conclude(search, may_ask);
     }
   } else if (may_settle(search)) {

@@ -40,7 +40,7 @@ bool is_of(const std::string& target, const std::string& asked) {
 }
 
 struct Looking {
-  const Device& device;  // the worker's device
+  const Device& device;  // device of the worker that could verify the winners
   const std::string &team, &target;
   std::set<std::string> known;  // digests of records that some job verifies or has verified
   // Teams and keys whose newest record was seen: older records of a key do not count.

@@ -12,7 +12,7 @@ namespace {
 // The most winners of a job that are verified at once, if there are that many workers.
 constexpr int kMostAtOnce = 8;
 constexpr int kMostWinners = 100'000;
-constexpr int64_t kTrials = 2;  // one for the default schedule, one for the winner's plan
+constexpr int64_t kTrials = 2;  // trials that a winner's search needs: the default schedule and the winner's plan
 
 struct Winners {
   JobPlan plan;

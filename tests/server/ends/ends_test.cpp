@@ -38,7 +38,7 @@ grpc::Status given_up(const FakeCompiler& compiler, Call call) {
 }
 
 void expect_idle(const FakeCompiler& compiler) {
-  while (compiler.planning != 0) std::this_thread::yield();  // the loop ends only if planning does
+  while (compiler.planning != 0) std::this_thread::yield();  // hangs if planning does not end
 }
 
 std::string large_graph() {
@@ -140,7 +140,7 @@ TEST(Ends, LateForLargeGraphsAndSoonForSmallOnes) {
   expect_idle(service.compiler);
 }
 
-// The same for jobs that have waited for a worker: no call waits any more when such jobs are planned.
+// Small graphs are also planned if the large ones belong to jobs that have waited for a worker, without an open call.
 TEST(Ends, JobsThatWaitedForAWorkerLetSmallOnesPass) {
   Scratch scratch;
   Service service(scratch.path("a.db"));

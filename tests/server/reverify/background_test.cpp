@@ -54,7 +54,7 @@ TEST_F(Reverify, AJobInTheForegroundGoesFirst) {
                            go.wait();
                          }},
                     newer());
-  first.wait();  // a winner is being verified
+  first.wait();  // returns once the worker has the batch that verifies a winner
   TuneOptions options = trials(8);
   options.device = newer();
   const auto job = service_->create("r2", options, kOther);

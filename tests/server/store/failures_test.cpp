@@ -30,7 +30,7 @@ class Gate {
   // Runs the writes in one transaction, and returns what each returned.
   std::vector<absl::Status> together(Store& store, const std::vector<std::function<absl::Status()>>& writes) {
     armed_ = true;
-    constexpr int64_t kNoJob = 999;  // there is no such job, so the first transaction writes nothing
+    constexpr int64_t kNoJob = 999;  // the id of no job, so that the first transaction writes nothing
     auto first = std::async(std::launch::async, [&] { return store.set_job_cancelling(kNoJob); });
     while (armed_) std::this_thread::yield();
     std::vector<std::future<absl::Status>> running;

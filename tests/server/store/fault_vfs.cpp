@@ -12,7 +12,7 @@ struct File {
   sqlite3_file base;
   FaultVfs* owner;
   std::string* path;
-  sqlite3_file* real;  // stored behind this struct in memory
+  sqlite3_file* real;  // the system's file object, which lies behind this struct in memory
 };
 
 File* of(sqlite3_file* file) {
@@ -274,8 +274,8 @@ namespace {
 struct Played {
   std::string durable;
   std::vector<const DiskEvent*> since;
-  bool named = true;  // whether its entry in the folder is durable
-  bool gone = false;  // whether it was deleted; the deletion may not be durable
+  bool named = true;  // whether the file's entry in its folder is durable
+  bool gone = false;  // whether the file was deleted; the deletion may not be durable
 };
 
 void apply(std::string* bytes, const DiskEvent& event) {

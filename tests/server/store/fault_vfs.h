@@ -20,8 +20,9 @@ enum class VfsCall { kOpen, kDelete, kAccess, kRead, kWrite, kTruncate, kSync, k
 
 struct DiskEvent {
   enum Kind { kWrite, kTruncate, kSync, kDelete, kNote } kind = kNote;
-  std::string file;    // its path
-  int64_t offset = 0;  // of a write; of other kinds: size after a truncation, a note's number, 1 for a durable delete
+  std::string file;  // path of the file
+  // For a write, its place in bytes; for a truncation, the new size; for a note, its number; 1 for a durable delete.
+  int64_t offset = 0;
   std::string bytes;
 };
 
@@ -37,7 +38,7 @@ class FaultVfs {
   // Begins to count the calls in which `fault` can occur, and makes call `number` fail (counted from 1). With 0 it only
   // counts.
   void arm(Fault fault, int64_t number);
-  // Does the same for calls of one kind, on files whose names end with `file_ends`.
+  // Like the other arm(), but only for calls of one kind, on files whose names end with `file_ends`.
   void arm(Fault fault, VfsCall only, const std::string& file_ends, int64_t number);
   int64_t calls() const;
   bool failed() const;

@@ -194,14 +194,15 @@ int tell_with_failing_call(FileFault fault, int number) {
     auto store = Store::open({.file = file, .files = &files});
     if (!store.ok()) {
       expect_clean(store.status(), files);
-      store = Store::open({.file = file, .files = &files});  // opened once more; no further call fails
+      store = Store::open({.file = file, .files = &files});  // the second attempt succeeds, since only one call fails
       EXPECT_TRUE(store.ok()) << store.status();
       if (!store.ok()) return files.calls();
     }
     tell(**store, files, backup, &told);
     const bool failed = !files.failed().empty();
     absl::Status later = (*store)->put_blob(sha256_hex(filled('c')), filled('c'));
-    if (!later.ok() && !failed) later = (*store)->put_blob(sha256_hex(filled('c')), filled('c'));  // this call failed
+    // If this was the call that failed, it is made again.
+    if (!later.ok() && !failed) later = (*store)->put_blob(sha256_hex(filled('c')), filled('c'));
     EXPECT_TRUE(later.ok() || (*store)->stats().broken) << files.failed() << ": " << later;
     if (later.ok()) told.kept.insert('c');
     EXPECT_EQ((*store)->stats().broken, told.broken || (!failed && files.failed() == kFailedFolder)) << files.failed();

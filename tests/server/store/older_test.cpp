@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kNarrow = 5;  // first format with narrow rows of records and a table `payloads`
+constexpr int64_t kNarrow = 5;  // first store format that has a table `payloads` beside its (narrow) table of records
 
 // Returns the rows of every table, by a text "COLUMNS FROM TABLE". The columns `used_ms` are left out, since reading a
 // store changes them.
@@ -128,7 +128,7 @@ struct Moments {
     if (++passed == die_at) raise(SIGKILL);
   }
 };
-Moments moments;  // the moments of the child process that updates
+Moments moments;  // counts the moments of the child process that updates the store
 
 // Opens and closes the store in a child process that is killed at a moment (counted from 1). Returns the number of
 // moments if the child completed the update, 0 if it was killed.

@@ -115,7 +115,7 @@ TEST_F(StoreFiles, AreTheirOwnersAlone) {
   EXPECT_TRUE(store->put_blob(sha256_hex("object"), "object").ok());
   umask(before);
   for (const auto& entry : fs::recursive_directory_iterator(scratch.path("."))) {
-    if (entry.path().extension() == ".lock") continue;  // readable for all, to name who has the store
+    if (entry.path().extension() == ".lock") continue;  // lock files are readable by all: they name the store's process
     struct stat found = {};
     ASSERT_EQ(stat(entry.path().c_str(), &found), 0);
     EXPECT_EQ(found.st_mode & 077, 0u) << entry.path();

@@ -173,7 +173,7 @@ TEST(StoreRecords, TheFileIsLookedThroughAfterAnUncleanStopOnly) {
   const pid_t child = fork();
   if (child == 0) {
     auto store = Store::open({.file = file});
-    _exit(store.ok() && (*store)->create_job(some_job("r")).ok() ? 0 : 1);  // without closing
+    _exit(store.ok() && (*store)->create_job(some_job("r")).ok() ? 0 : 1);  // exits without closing the store
   }
   int status = 0;
   waitpid(child, &status, 0);

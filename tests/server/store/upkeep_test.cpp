@@ -355,7 +355,7 @@ TEST(UpkeepTest, MakesABackupOnlyWhenTheNewestIsTooOld) {
   ASSERT_TRUE(Upkeep::check(options).ok());
   const auto made_by_a_start = [&] {
     const size_t before = files_in(folder).size();
-    { Upkeep upkeep(store.get(), options); }  // the destructor waits for the first round
+    { Upkeep upkeep(store.get(), options); }  // the destructor waits until a backup that is due is made
     return files_in(folder).size() > before;
   };
   EXPECT_TRUE(made_by_a_start()) << "there is none";
@@ -373,7 +373,7 @@ TEST(UpkeepTest, KeepsTheBoundsOfTheStore) {
   const int64_t search = make_search(*store);
   for (const char* plan : {"old", "new"})
     ASSERT_TRUE(store->promote(record_with_object(*store, kKey, plan, std::string(5000, *plan)), search).ok());
-  { Upkeep upkeep(store.get(), {.bounds = {.object_bytes = 6000}}); }  // the destructor waits for the first round
+  { Upkeep upkeep(store.get(), {.bounds = {.object_bytes = 6000}}); }  // the destructor waits for the eviction
   EXPECT_EQ(store->evict({})->object_bytes, 5000);
   EXPECT_EQ((*store->record_by_key(kKey, ""))->record.plan, "new");
 }

@@ -48,8 +48,8 @@ class WithTokens : public ::testing::Test {
 
   Scratch scratch;
   const std::string store = scratch.path("a.db"), callers = scratch.path("callers");
-  std::map<std::string, std::string> tokens;  // by name
-  std::optional<Service> service;             // makes its calls as the operator
+  std::map<std::string, std::string> tokens;  // each caller's token, by the caller's name
+  std::optional<Service> service;             // the coordinator; the calls of this object are the operator's
 };
 
 }  // namespace wl

@@ -168,7 +168,7 @@ TEST_F(Fetching, ACircleEnds) {
   Service a(options("a", "b")), b(options("b", "a"));
   absl::Status missed;
   do missed = a.record(sha256_hex("something")).status();
-  while (missed.message().find("cannot be reached") != std::string::npos);  // at first, b may not answer yet
+  while (missed.message().find("cannot be reached") != std::string::npos);  // coordinator b may not answer at first
   EXPECT_TRUE(absl::IsNotFound(missed));
   EXPECT_THAT(std::string(missed.message()), HasSubstr("this coordinator is its own upstream"));
 }

@@ -51,7 +51,7 @@ class Wire {
     }
     return heard;
   }
-  bool closed() const {  // does not wait
+  bool closed() const {  // returns at once, without waiting for the end
     pollfd one = {fd_, POLLIN, 0};
     char byte = 0;
     return poll(&one, 1, 0) == 1 && recv(fd_, &byte, 1, MSG_PEEK) <= 0;
@@ -152,7 +152,7 @@ TEST(Door, AnAnswerThatIsNotReadHasAnEnd) {
   const HttpDoor door(at.fd, options);
   const Wire lazy(at.port), silent(at.port);
   ASSERT_TRUE(lazy.say("GET /large HTTP/1.1\r\n\r\n"));
-  silent.wait_for_end();  // by then, the time limit of lazy's answer has passed as well
+  silent.wait_for_end();  // ends after 1500 ms, when the 300 ms for reading lazy's answer have passed as well
   EXPECT_LT(lazy.hear("nothing that is said").size(), kLarge) << "what the sockets held";
 }
 

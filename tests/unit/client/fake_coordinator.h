@@ -79,7 +79,7 @@ struct FakeTuning final : v1::TuningService::Service {
 };
 
 struct FakeKernels final : v1::KernelStore::Service {
-  v1::KernelRecord record;  // the answer to every request
+  v1::KernelRecord record;  // the answer to every request for a record
   grpc::Status GetKernel(grpc::ServerContext*, const v1::GetKernelRequest*, v1::KernelRecord* out) override {
     *out = record;
     return grpc::Status::OK;

@@ -246,7 +246,7 @@ TEST_F(FetchTest, RefusesWhatCannotBe) {
   EXPECT_THAT(Client(alone).load(request_, {}).status().message(), HasSubstr("no coordinator is named"));
   EXPECT_EQ(Client(alone).load(request_, {}, fallback_)->from, BundleFrom::kFallback);
   ClientOptions unwritable = options();
-  unwritable.cache.folder = request_.graph;  // a file where a folder is needed
+  unwritable.cache.folder = request_.graph;  // the path of a file, where a folder is needed
   {
     Client client_without(unwritable);
     const auto found = client_without.load(request_, {});
@@ -263,7 +263,7 @@ TEST_F(FetchTest, ACacheIsItsUsersAlone) {
   EXPECT_TRUE(open_cache(folder).ok());
   fs::permissions(folder, fs::perms::owner_all | fs::perms::group_write);
   EXPECT_THAT(open_cache(folder).status().message(), HasSubstr("may be written by others"));
-  EXPECT_TRUE(absl::IsInvalidArgument(open_cache(request_.graph).status()));  // a file, not a folder
+  EXPECT_TRUE(absl::IsInvalidArgument(open_cache(request_.graph).status()));  // the path names a file, not a folder
   EXPECT_TRUE(absl::IsInvalidArgument(open_cache(request_.graph + "/cache").status()));
   if (::geteuid() == 0) {
     fs::permissions(folder, fs::perms::owner_all);

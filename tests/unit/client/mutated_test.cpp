@@ -18,7 +18,7 @@
 namespace wl {
 namespace {
 
-enum Ending { kRefused = 10, kRight, kWrong };  // exit codes of an attempt
+enum Ending { kRefused = 10, kRight, kWrong };  // exit codes of the process that loads and runs a bundle
 
 class MutatedManifest : public ProgramsTest {
  protected:

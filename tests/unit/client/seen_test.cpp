@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kNow = 4'000'000'000'000;  // in 2096, so that no store head of this date is too old
+constexpr int64_t kNow = 4'000'000'000'000;  // ms since 1970, of the year 2096, so that no head of this time is too old
 
 class Seen : public ::testing::Test {
  protected:
@@ -77,7 +77,7 @@ TEST_F(Seen, WhatASignerSaidIsKeptWhateverIsSaidAfterwards) {
     EXPECT_TRUE(admit(seen, record(10, sha256_hex("other"))).ok());
   }
   SeenGenerations next(file, "another");
-  next.hear({said(kNow + 1, 0)});  // a head from an older copy of the store, or from an attacker on the way
+  next.hear({said(kNow + 1, 0)});  // a head that an older copy of the store, or an attacker on the network, may send
   EXPECT_TRUE(absl::IsPermissionDenied(admit(next, record(29))));
   EXPECT_TRUE(absl::IsPermissionDenied(admit(next, record(9, sha256_hex("other")))));
 }

@@ -104,7 +104,8 @@ TEST(Cover, ContractionsAloneLikeCallsOfALibrary) {
       EXPECT_FALSE(contracts && class_of(node.op) == OpClass::kElementwise) << print(part);
   }
   EXPECT_EQ(contractions, 8);
-  EXPECT_EQ(cover.groups.size(), 8u + 7u);  // q, k, v with bias; softmax; two sums with norms; up-projection
+  // The other groups are q, k and v with their biases, softmax, two sums with norms, and the up-projection's epilogue.
+  EXPECT_EQ(cover.groups.size(), 8u + 7u);
 }
 
 TEST(Cover, EqualLayersShareKeys) {

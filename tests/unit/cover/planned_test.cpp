@@ -24,7 +24,7 @@ namespace wl {
 namespace {
 
 // Returns the least time of any cover, computed independently of the integer program: by Dijkstra's algorithm over
-// states, which are the sets of stored values and of ops already executed as single kernels.
+// states, which are the sets of stored values and of those computed ops that may run only once.
 double shortest(const CoverProgram& program) {
   uint64_t wanted = 0, once = 0;
   for (int op = 0; op < program.ops; ++op) {
@@ -43,7 +43,7 @@ double shortest(const CoverProgram& program) {
   std::vector<Step> steps;
   for (const ProgramColumn& column : program.columns)
     steps.push_back({bits(column.ops), bits(column.stores), bits(column.reads), column.micros});
-  using State = std::pair<uint64_t, uint64_t>;  // sets of stored values and of ops executed as single kernels
+  using State = std::pair<uint64_t, uint64_t>;  // sets: the stored values, and the computed ops that may run only once
   std::map<State, double> best = {{{0, 0}, 0}};
   std::priority_queue<std::pair<double, State>, std::vector<std::pair<double, State>>, std::greater<>> queue;
   queue.push({0, {0, 0}});
@@ -141,14 +141,14 @@ TEST(CoverProgram, IsWhatTheShortestPathFinds) {
       EXPECT_NEAR(answer.micros, least, 1e-6) << "seed " << seed;
       EXPECT_NEAR(solve_regions(program, {start}).micros, least, 1e-6) << "seed " << seed;
     }
-    unproven += !answer.proven();  // repeated cycles used up all rounds
+    unproven += !answer.proven();  // the rounds that add loop rows, or the search nodes, were used up
     cuts += answer.cuts;
     size_t ops = 0;
     for (int g : answer.chosen) ops += program.columns[g].ops.size();
     repeats += ops > static_cast<size_t>(program.ops);
   }
   std::printf("%d loop rows, %d covers that compute an op twice\n", cuts, repeats);
-  if (count >= 30) {  // a small sample need not contain both cases
+  if (count >= 30) {  // a small sample may have no loop rows or no op that is computed twice
     EXPECT_GT(cuts, 0);
     EXPECT_GT(repeats, 0);
   }
@@ -270,7 +270,7 @@ struct Refining {
   Graph graph;
   ColumnPool pool;
   std::vector<double> truth;
-  double least = 0;  // least time of any cover of the pool
+  double least = 0;  // least time in us of any cover of the pool
   CoverPrices prices;
   std::vector<std::vector<int>> covers;
 

@@ -233,7 +233,7 @@ class Loops {
     }
     double sum = node.op == Op::contract ? 0 : identity(node.op);
     std::vector<AtomId> atoms = domain_.reduced;
-    if (elements_summed(id) == 1) atoms.clear();  // a sum over axes of extent 1
+    if (elements_summed(id) == 1) atoms.clear();  // a reduction over axes of extent 1 has no loops
     const std::function<void(size_t)> loop = [&](size_t depth) {
       if (depth < atoms.size()) {
         for (at[atoms[depth]] = 0; at[atoms[depth]] < domain_.atoms[atoms[depth]].extent; ++at[atoms[depth]])

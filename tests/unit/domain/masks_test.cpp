@@ -40,7 +40,7 @@ Graph product(const std::string& lines, const std::string& output) {
 
 struct Case {
   const char* name;
-  const char* lines;  // defines the factors %30 and %31, or also the result %33
+  const char* lines;  // graph text that defines the factors %30 and %31, or also the result %33
   const char* output;
   std::function<bool(int64_t m, int64_t n, int64_t k)> counts;
 };
@@ -133,7 +133,7 @@ const Case kCases[] = {
   %44 = ge %42 %43 : b1[10,11]
   %30 = select %44 %0 %8 : f32[10,11]
   %31 = neg %1 : f32[11,13])",
-     "32", [](int64_t, int64_t, int64_t) { return true; }},  // the i8 values wrap around
+     "32", [](int64_t, int64_t, int64_t) { return true; }},  // the coordinates wrap around as i8
     {"kept_result", R"(
   %30 = neg %0 : f32[10,11]
   %31 = neg %1 : f32[11,13]

@@ -32,7 +32,7 @@ class PlanGenerator {
   }
 
  private:
-  NodeId pick() {  // prefers recent values, so that graphs are deep
+  NodeId pick() {  // returns mostly recent values, so that graphs are deep
     const int n = static_cast<int>(values_.size());
     return values_[random_.below(3) ? n - 1 - random_.below(std::min(n, 3)) : random_.below(n)];
   }
@@ -142,7 +142,7 @@ class PlanGenerator {
     }
   }
 
-  static constexpr int64_t kLargest = 600;  // limit of elements per value
+  static constexpr int64_t kLargest = 600;  // most elements of a value
 
   void pad(NodeId x) {
     const Shape s = shape(x);

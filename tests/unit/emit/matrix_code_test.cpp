@@ -45,7 +45,7 @@ constexpr const char* kBytes = R"(graph {
 })";
 
 std::string_view instructions_of(const std::string& binary, const std::string& entry) {
-  constexpr uint16_t kCuda = 190;  // EM_CUDA
+  constexpr uint16_t kCuda = 190;  // the ELF machine number EM_CUDA
   const std::optional<ElfSections> cubin = ElfSections::of(binary, kCuda);
   return cubin ? cubin->named(cat(".text.", entry)) : std::string_view();
 }

@@ -21,8 +21,8 @@ namespace {
 
 struct Judged {
   const char* golden;
-  int load = 16, store = 16;    // narrowest access in bytes; 0: not checked
-  int64_t reads = 1, more = 0;  // reads per element of a large argument; additional reads in all
+  int load = 16, store = 16;    // least bytes of the narrowest load and store of the code
+  int64_t reads = 1, more = 0;  // most reads of a large input: reads per element, and further reads in all
 };
 // The ten golden groups without a matrix product. Windows, pads and labels are read element by element, since their
 // offsets are arbitrary. In a transpose, each lane moves four adjacent bytes. A row of a group norm consists of several
@@ -51,7 +51,7 @@ TEST_P(StaticJudgement, OfTheGoldenKernels) {
   if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
   const Scratch scratch;
   Machine machine = testing::machine_named(GetParam());
-  machine.units = 0;  // unknown, so that small groups are not divided among blocks
+  machine.units = 0;  // as many multiprocessors as the target's row has
   machine.part_elements = Machine().part_elements;
   const CodeLimits limits = code_limits(machine.target->gpu);
   for (const Judged& judged : kJudged) {

@@ -8,7 +8,7 @@ namespace {
 void fill_tensor(onnx::TensorProto& proto, const CaseInput& tensor) {
   proto.set_data_type(tensor.type);
   for (const int64_t extent : tensor.shape) proto.add_dims(extent);
-  if (tensor.type == kInt4 || tensor.type == kUint4) {  // two values per byte, the first in the low half
+  if (tensor.type == kInt4 || tensor.type == kUint4) {  // integers of 4 bits: two per byte, the first in the low half
     for (size_t i = 0; i < tensor.values.size(); i += 2) {
       const int low = static_cast<int>(tensor.values[i]) & 15;
       const int high = i + 1 < tensor.values.size() ? static_cast<int>(tensor.values[i + 1]) & 15 : 0;

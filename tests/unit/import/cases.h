@@ -44,7 +44,7 @@ onnx::ModelProto model_of(const Case& c);
 
 // Short names of element types, for other tests.
 constexpr int kFloat = onnx::TensorProto::FLOAT;
-constexpr int kUint4 = 21, kInt4 = 22;  // as numbers, since older ONNX headers lack these types
+constexpr int kUint4 = 21, kInt4 = 22;  // numbers of types that older ONNX headers lack
 onnx::ModelProto empty_model(int opset = 17);
 // Returns the error message of importing the model.
 std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {});

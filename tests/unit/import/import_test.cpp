@@ -127,7 +127,8 @@ TEST(Import, IntegersAreMultipliedWithFactorsThatAreNotWhole) {
   add_initializer(model, "a", {.type = TensorProto::INT32, .shape = {1, 2}, .values = {3, 4}});
   add_initializer(model, "b", {.type = TensorProto::INT32, .shape = {2, 2}, .values = {1, -2, 1, -1}});
   add_initializer(model, "c", {.type = TensorProto::INT32, .shape = {2}, .values = {3, -3}});
-  add_node(model, "Gemm", {"a", "b", "c"}, {"y"}, {{"alpha", 0.5}, {"beta", 0.25}});  // 3.5 + 0.75, -5 - 0.75
+  // The exact results are 3.5 + 0.75 and -5 - 0.75. They are truncated to integers.
+  add_node(model, "Gemm", {"a", "b", "c"}, {"y"}, {{"alpha", 0.5}, {"beta", 0.25}});
   add_output(model, "y", TensorProto::INT32);
   EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(4, -5));
 }
@@ -167,7 +168,8 @@ TEST(Import, ResizedIntegersAreRoundedAndKeepTheirDigits) {
   auto model = empty_model(19);
   add_initializer(model, "x", {.type = TensorProto::INT64, .shape = {1, 1, 1, 2}, .values = {4000000001, 4000000004}});
   add_initializer(model, "s", {.type = TensorProto::FLOAT, .shape = {4}, .values = {1, 1, 1, 2}});
-  add_node(model, "Resize", {"x", "", "s"}, {"y"}, {{"mode", "linear"}});  // exact results: 4e9 + 1, 1.75, 3.25 and 4
+  // The exact results are 4e9 plus 1, 1.75, 3.25 and 4. They are rounded to integers.
+  add_node(model, "Resize", {"x", "", "s"}, {"y"}, {{"mode", "linear"}});
   add_output(model, "y", TensorProto::INT64);
   EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(4000000001, 4000000002, 4000000003, 4000000004));
 }

@@ -11,7 +11,7 @@ namespace wl {
 namespace {
 
 using Coordinates = std::vector<int64_t>;
-using Real = long double;  // holds integers of 64 bits
+using Real = long double;  // holds every integer of 64 bits exactly
 using Wide = __int128;
 
 // Returns the integer of the dtype that is congruent to v.
@@ -91,7 +91,7 @@ Real integer(Op op, DType dtype, Wide x, Wide y, Wide z) {
     case Op::select:
       return x != 0 ? y : z;
     default:
-      return wrapped(dtype, x);  // a cast
+      return wrapped(dtype, x);  // the op is a cast
   }
 }
 

@@ -314,7 +314,7 @@ TEST(Eval, OverflowIsInfinityAndItsEdgeIsUntestable) {
   EXPECT_EQ(values[0].bound, 0);
   EXPECT_TRUE(std::isfinite(values[1].value) && std::isfinite(values[1].bound));
   EXPECT_EQ(values[2].bound, INFINITY);
-  EXPECT_EQ(values[3].bound, INFINITY);  // infinite: a rewrite may take out a factor, and then nothing overflows
+  EXPECT_EQ(values[3].bound, INFINITY);  // the bound is infinite: if a rewrite takes out a factor, nothing overflows
 }
 
 TEST(Eval, EmptyTensorsAndScalarsWork) {

@@ -37,7 +37,7 @@ class Generator {
   DType random_dtype() {
     if (options_.f32_only || chance(60)) return DType::f32;
     auto dtype = static_cast<DType>(below(kDTypeCount));
-    return dtype == DType::u64 ? DType::u32 : dtype;  // -1 as u64 exceeds what a double holds exactly
+    return dtype == DType::u64 ? DType::u32 : dtype;  // no u64: -1 as u64 exceeds what a double holds exactly
   }
 
   NodeId add(Node node) {

@@ -28,7 +28,7 @@ NodeId rounded(Builder& b, NodeId value) {
 TEST(RoundedExps, AreSeenThroughCastsAlone) {
   EXPECT_TRUE(rounds_all_exps(exp_and([](Builder& b, NodeId e) { return rounded(b, e); })));
   EXPECT_TRUE(rounds_all_exps(exp_and([](Builder& b, NodeId e) {
-    return rounded(b, b.div(e, b.reduce_keep(Op::reduce_sum, e, {1})));  // a softmax
+    return rounded(b, b.div(e, b.reduce_keep(Op::reduce_sum, e, {1})));  // a softmax whose results are rounded
   })));
   EXPECT_TRUE(rounds_all_exps(exp_and([](Builder&, NodeId e) { return e; }, DType::bf16)));
   // The exp is rounded to a narrow float and then converted back to f32.
@@ -44,7 +44,7 @@ TEST(RoundedExps, AreNotWhatIsStoredOrSubtracted) {
   })));
   EXPECT_FALSE(rounds_all_exps(exp_and([](Builder& b, NodeId e) { return rounded(b, b.elementwise(Op::log, {e})); })));
   EXPECT_FALSE(rounds_all_exps(exp_and([](Builder& b, NodeId e) {
-    b.output("z", b.reduce_keep(Op::reduce_sum, e, {1}));  // in f32
+    b.output("z", b.reduce_keep(Op::reduce_sum, e, {1}));  // this output is an f32 sum, which is not rounded
     return rounded(b, e);
   })));
   EXPECT_FALSE(rounds_all_exps(

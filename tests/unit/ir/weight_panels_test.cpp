@@ -84,7 +84,7 @@ TEST(WeightPanels, OtherOperandsStayAsTheyAre) {
   for (const char* einsum : {"bmk,bnk->bmn",  // a batch of products
                              "mk,pk->mp",     // fewer columns than a vector
                              "mk,pk->pm",     // few columns, which are not the result's last axis
-                             "mk,kn->mn"})    // one panel already
+                             "mk,kn->mn"})    // a weight that already is one panel
     EXPECT_THAT(names_of(InPanels(einsum, extents).folding), IsEmpty()) << einsum;
   const InPanels half("mk,qk->mq", extents);
   ASSERT_THAT(names_of(half.folding), ElementsAre("w:panels"));

@@ -182,7 +182,7 @@ TEST(Matrices, RepeatOverRegistersAndWaves) {
   EXPECT_EQ(place_of(sums, 0, 0, 0, 2), (Place{64, 0}));
   EXPECT_EQ(place_of(sums, 0, 1), (Place{8, 0}));
   EXPECT_EQ(place_of(sums, 0, 2), (Place{16, 0}));
-  const auto tiles = tiles_of(op, sums, 16);  // two steps along k
+  const auto tiles = tiles_of(op, sums, 16);  // 16 words along k, which are two steps of the instruction
   ASSERT_TRUE(tiles.has_value());
   EXPECT_EQ(tiles->a.shape, (std::vector<int64_t>{128, 16}));
   EXPECT_EQ(tiles->b.shape, (std::vector<int64_t>{32, 16}));

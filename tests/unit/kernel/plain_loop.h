@@ -17,9 +17,9 @@ namespace wl::testing {
 struct PlainLoop {
   int64_t steps = 4;
   bool known = true;   // whether all blocks run `steps` steps; else a block runs (block + steps) % (steps + 1)
-  bool copied = true;  // elements are stored unchanged; else doubled
-  bool own = false;    // each thread reads the element that it stored itself
-  bool tail = false;   // another step follows the loop
+  bool copied = true;  // whether elements are stored unchanged; else they are doubled
+  bool own = false;    // whether each thread reads the element that it stored itself
+  bool tail = false;   // whether another step follows the loop over steps
   int64_t outer = 0;   // trip count of a loop around the loop over steps; 0: none
   int64_t inner = 1;   // trip count of the loop in which a step reads shared memory, at another element each time
   int groups = 1;      // elements that an iteration of this inner loop reads and adds, one after another

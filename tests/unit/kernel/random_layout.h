@@ -16,7 +16,7 @@ struct LayoutSpace {
   std::vector<int64_t> shape;
   int lane_bits = 0, unit_bits = 0;
   int vector_bits = 0;      // log2 of the elements per vector, in layouts with vectors
-  bool axes_apart = false;  // every position bit moves along one axis only
+  bool axes_apart = false;  // whether every position bit moves along one axis only
 };
 
 inline int below(std::mt19937_64& random, int n) {
@@ -51,7 +51,8 @@ inline Layout random_layout(std::mt19937_64& random, const LayoutSpace& space) {
   }
   const int axis = below(random, out.rank());
   const int vector = below(random, 3) == 0 || out.bits[axis] < space.vector_bits ? 0 : space.vector_bits;
-  std::vector<uint64_t> places, vectors;  // coordinate bits outside of vectors; bases that are not yet assigned
+  // `places` has the coordinate bits outside of vectors, `vectors` the bases that are not yet assigned.
+  std::vector<uint64_t> places, vectors;
   const auto mix = [&] {
     for (uint64_t chosen : random_basis(random, static_cast<int>(places.size()))) {
       vectors.push_back(0);

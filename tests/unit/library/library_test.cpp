@@ -96,7 +96,7 @@ TEST(Product, StepsAreInTheOrderOfTheGroup) {
 
 TEST(Product, WhatALibraryCannotDoIsNone) {
   const char* const others[] = {
-      "%3 = sin %2 : f32[12,24]\noutput \"y\" %3\n",                                    // no such function
+      "%3 = sin %2 : f32[12,24]\noutput \"y\" %3\n",                                    // the library has no sine
       "%3 = input \"r\" : f32[12,24]\n%4 = sub %3 %2 : f32[12,24]\noutput \"y\" %4\n",  // subtracts the product
       "%3 = input \"r\" : f32[12,24]\n%4 = exp %3 : f32[12,24]\n%5 = add %2 %4 : f32[12,24]\noutput \"y\" %5\n",
       "%3 = tanh %2 : f32[12,24]\noutput \"y\" %3\noutput \"z\" %2\n",  // stores two results

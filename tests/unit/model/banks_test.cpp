@@ -71,7 +71,7 @@ int64_t cycles_by_hand(const Layout& layout, const std::vector<int64_t>& strides
   }
   const bool splat = axis >= 0 && strides[axis] == 0;
   const int64_t phase = std::min<int64_t>(1 << lane_bits, banks * 4 / std::max<int64_t>(4, width * bytes));
-  // (register, piece, phase) -> bank -> accessed words
+  // The words accessed in each bank, by the coordinates of a register, the piece of its vector, and the phase.
   std::map<std::vector<int64_t>, std::map<int64_t, std::set<int64_t>>> reached;
   for (int64_t i = 0; i < layout.repeats(0); ++i)
     for (int64_t j = 0; j < layout.repeats(1); ++j)

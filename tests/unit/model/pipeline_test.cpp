@@ -10,9 +10,9 @@ namespace {
 
 TEST(Pipeline, HidesLoadsBehindWhatIsComputedMeanwhile) {
   EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 1), 320);  // nothing is loaded ahead
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 2, 1), 160);  // half of the latency is hidden
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 2, 1), 160);  // one step is loaded ahead, which halves the time
   EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 4, 1), 80);   // three steps ahead hide the whole latency
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 4), 80);   // so do three other loops on the unit
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 4), 80);   // three other loops on the unit hide the whole latency as well
   EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 9, 9), 80);   // more stages or loops do not help
 }
 

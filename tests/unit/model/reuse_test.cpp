@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSize = 4;  // every buffer is f32
+constexpr int64_t kSize = 4;  // bytes of an element: every buffer is f32
 
 // For one iteration of a loop: the distinct elements and cache lines of every reference, and the lines of all
 // references together.
@@ -162,8 +162,8 @@ TEST(Reuse, StridesOfPagesConflict) {
     for (size_t r = 0; r < reuse.references().size(); ++r)
       if (reuse.references()[r].buffer == 0) lines[tall] += reuse.misses(static_cast<int>(r), {32768, 8}, true);
   }
-  EXPECT_EQ(lines[0], 28 * 64);    // every cache line is fetched once
-  EXPECT_EQ(lines[1], 28 * 1024);  // every element is fetched once
+  EXPECT_EQ(lines[0], 28 * 64);    // tiles of 4 rows fetch each cache line of `a` once
+  EXPECT_EQ(lines[1], 28 * 1024);  // tiles of 14 rows fetch a cache line for each element of `a`
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kAt = 1'764'027'012'000'042;  // 2025-11-24T23:30:12.000042Z
+constexpr int64_t kAt = 1'764'027'012'000'042;  // microseconds since 1970, for 2025-11-24T23:30:12.000042Z
 
 TEST(Log, ALineIsOneObject) {
   EXPECT_EQ(json_log_line(kAt, "info", "warploomd", "job begins", {{"job", "jobs/7"}, {"trace", ""}}),

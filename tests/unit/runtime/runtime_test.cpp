@@ -110,7 +110,7 @@ TEST(Pool, WakesAfterSleeping) {
   std::atomic<int> sum{0};
   for (int round = 0; round < 3; ++round) {
     pool.each(2, [&](int) { ++sum; });
-    const timespec nap{0, 2'000'000};  // longer than workers spin, so that they are asleep at the next launch
+    const timespec nap{0, 2'000'000};  // 2 ms; workers spin for less, so that they sleep at the next launch
     nanosleep(&nap, nullptr);
   }
   EXPECT_EQ(sum, 6);
@@ -126,7 +126,7 @@ TEST(Pool, WakesWorkersThatFallAsleep) {
   const int64_t most = std::min<int64_t>(testing::scaled(400'000), 1'000'000);
   const auto end =
       Clock::now() +
-      std::chrono::seconds(testing::test_scale() < 1 ? 12 : 120);  // on a busy machine every launch takes long
+      std::chrono::seconds(testing::test_scale() < 1 ? 12 : 120);  // time limit; launches take long on busy machines
   int64_t launches = 0;
   for (; launches < most && Clock::now() < end; ++launches) {
     pool.each(2, [&](int) { ++sum; });

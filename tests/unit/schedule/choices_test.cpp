@@ -104,7 +104,8 @@ std::string plan_1_of(const Space& space, const Point& point) {
 TEST(Choices, PlansOfVersion1AreRead) {
   int plans = 0;
   each_space([&](const Space& space, bool) {
-    if (axis_of(space.axes, kTurnLength) != nullptr) return;  // newer than version 1, and names are not unique
+    // Spaces with the choice turn_length are newer than version 1, and its names would not be unique in them.
+    if (axis_of(space.axes, kTurnLength) != nullptr) return;
     for (const Point& seed : space.seeds) {
       const absl::StatusOr<Point> point = space.parse(plan_1_of(space, seed));
       ASSERT_TRUE(point.ok()) << point.status();

@@ -57,7 +57,7 @@ void check_group(const Graph& group, const Machine& machine, int points, Tally& 
 
 TEST(Lower, EverySampledScheduleOfTheClassesMeansTheGraph) {
   Tally tally;
-  for (int row : {0, 2})  // the targets with 16 and with 4 lanes
+  for (int row : {0, 2})  // CPU targets with vectors of 16 and of 4 elements
     for (const char* text : testing::kGroups) {
       const Graph group = parsed(text);
       check_group(group, machine_with(row), kPoints, tally);
@@ -154,7 +154,7 @@ TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
   values[3 * 83 + 40] = kInf;
   values[4 * 83 + 82] = kNan;
   Machine small = machine_with(2);
-  small.l1_bytes = 512;  // so small a cache that the kernel computes rows in chunks
+  small.l1_bytes = 512;  // bytes of a cache so small that the kernel computes rows in chunks
   for (const Machine& machine : {machine_with("sim:cuda"), small}) {
     const Domain domain = analyze(group, machine).value();
     const Space space = space_of(group, domain, machine).value();
@@ -226,7 +226,7 @@ TEST_P(LowerFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   Machine machine = machine_with(2);
   for (uint64_t seed = first; seed < last; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    machine.l1_bytes = seed % 4 == 0 ? 512 : 32 << 10;  // so small a cache that it does not hold a row
+    machine.l1_bytes = seed % 4 == 0 ? 512 : 32 << 10;  // bytes; a cache of 512 bytes does not hold a long row
     const Graph graph = random_graph(seed, {.nodes = 14, .largest = 200, .f32_only = seed % 2 == 0});
     for (const auto& cover : {cover_greedy(graph, machine), cover_one_per_op(graph, machine)}) {
       ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);

@@ -29,7 +29,7 @@ inline std::string random_product(uint64_t seed) {
                "]\n  output \"y\" %3\n}\n");
   };
   switch (below(5)) {
-    case 0:  // panels of words
+    case 0:  // the right operand is in words, in one panel or two
       if (below(2) == 0)
         return product(input(0, a, cat(m, ",", k, ",", word)) + input(1, b, cat(k, ",", n, ",", word)), "%0",
                        "mkj,kqj->mq", cat(m, ",", n));

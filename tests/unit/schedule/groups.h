@@ -25,7 +25,7 @@ inline Machine machine_with(int target) {
 inline Machine machine_with(std::string_view target) {
   Machine machine;
   machine.target = target_named(target).value();
-  machine.units = 3;  // so few that even small groups keep all of them busy
+  machine.units = 3;  // multiprocessors; so few that even small groups keep all of them busy
   machine.threads = 2;
   machine.clang = true;
   machine.part_elements = kPartElements;

@@ -38,7 +38,7 @@ TEST(Image, RandomConvolutionsMeanTheirGraphs) {
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(150)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Graph group = parsed(testing::ConvolutionText(seed).text());
-    for (int row : {0, 2}) {  // the targets with 16 and with 4 lanes
+    for (int row : {0, 2}) {  // CPU targets with vectors of 16 and of 4 elements
       const Machine machine = machine_with(row);
       const auto domain = analyze(group, machine);
       ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
@@ -70,7 +70,7 @@ TEST(Image, RandomConvolutionsOfChannelsLastMeanTheirGraphs) {
     SCOPED_TRACE(cat("seed ", seed));
     const int64_t panels = seed % 3 == 0 ? 0 : 16;
     const Graph group = parsed(testing::ConvolutionText(seed, panels, true).text());
-    for (int row : {0, 2}) {  // the targets with 16 and with 4 lanes
+    for (int row : {0, 2}) {  // CPU targets with vectors of 16 and of 4 elements
       const Machine machine = machine_with(row);
       const auto domain = analyze(group, machine);
       ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
@@ -111,7 +111,7 @@ TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
     const bool wide = seed % 2 == 0;
     static constexpr int64_t kWide[] = {32, 24, 40, 8}, kNarrow[] = {16, 6, 3, 13};
     const Graph group = parsed(testing::ConvolutionText(seed, (wide ? kWide : kNarrow)[seed / 2 % 4]).text());
-    const Machine machine = machine_with(wide ? 0 : 2);  // the targets with 16 and with 4 lanes
+    const Machine machine = machine_with(wide ? 0 : 2);  // CPU targets with vectors of 16 and of 4 elements
     const auto domain = analyze(group, machine);
     ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
     if (domain->cls != LoopClass::kContract) continue;

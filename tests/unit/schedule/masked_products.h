@@ -25,7 +25,7 @@ class MaskedProductText {
     const std::string left = b + (below(4) == 0 ? "km" : "mk");
     const std::string other = panels ? "pkq" : right + (below(4) == 0 ? "nk" : "kn");
     const std::string out = !panels ? b + "mn" : sideways ? "pqm" : "mpq";
-    const int64_t which = 1 + below(7);  // one bit for each factor and one for the result
+    const int64_t which = 1 + below(7);  // bits: 1 masks the left factor, 2 the right factor, 4 the result
     const int a = masked(input("a", left), left, (which & 1) != 0 || (panels && which == 2));
     const int c = masked(input("c", other), other, (which & 2) != 0 && !panels);
     const int product = add(cat("contract %", a, " %", c, " \"", left, ",", other, "->", out, "\""), out);

@@ -34,7 +34,7 @@ int64_t products_of(const Kernel& kernel) {
 
 struct Counted {
   int64_t products = 0;
-  std::vector<int64_t> moved;  // elements, by buffer
+  std::vector<int64_t> moved;  // elements loaded from or stored to each buffer
 };
 
 // Counts multiplications and moved elements of the kernel for the space's first seed with these choices.

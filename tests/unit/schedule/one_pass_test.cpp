@@ -143,7 +143,7 @@ TEST(OnePass, RandomGroupsMeanTheGraph) {
   std::printf("%d groups, %d in turns, %d kernels; choices: %d limited, %d with a rest, %d with both\n", groups,
               turning, kernels, limited, with_rest, limited_rest);
   EXPECT_GT(turning, groups / 2);
-  if (wanted < 20) return;  // a small sample need not have every kind
+  if (wanted < 20) return;  // a small sample may lack some kinds of choices
   EXPECT_GT(limited, 0);
   EXPECT_GT(with_rest, 0);
 }

@@ -147,7 +147,7 @@ TEST(Parts, GiveEveryBlockSomething) {
 TEST(Parts, AreTheFirstChoiceOfFewLongRows) {
   const auto first = [](const char* target, const char* text, bool small) {
     Machine machine = testing::machine_with(target);
-    machine.units = 0;  // 0 means: as many as the target has
+    machine.units = 0;  // as many multiprocessors as the target has
     machine.part_elements = small ? testing::kPartElements : Machine().part_elements;
     const Graph group = parse(text).value();
     const Domain domain = analyze(group, machine).value();

@@ -284,7 +284,7 @@ inline Graph drawn_resident_attention(uint64_t seed) {
   if (out.node(scores).dtype != DType::f32) scores = out.cast(scores, DType::f32);
   if (draw({0, 1}) == 0) scores = out.mul(scores, out.constant_like(0.25, scores));
   switch (draw({0, 1, 2, 3})) {
-    case 0: {  // causal
+    case 0: {  // scores with a causal mask
       const Shape plane = {rows, keys};
       const NodeId row = out.iota(DType::i32, plane, 0), key = out.iota(DType::i32, plane, 1);
       const NodeId seen = out.broadcast(out.elementwise(Op::le, {key, row}), shape, {1, 2});

@@ -35,7 +35,7 @@ void check_stitched(const char* text, const Machine& machine, uint64_t points, i
 
 TEST(Stitched, SampledPlansMeanTheGraph) {
   int kernels = 0;
-  for (int row : {0, 2})  // the targets with 16 and with 4 lanes
+  for (int row : {0, 2})  // CPU targets with vectors of 16 and of 4 elements
     for (const char* text : testing::kStitched) {
       check_stitched(text, machine_with(row), 12, &kernels);
       if (HasFatalFailure()) return;

@@ -32,7 +32,7 @@ inline std::string tile_product(uint64_t seed) {
                work.empty() ? "%3" : "%6", "\n}\n");
   };
   switch (below(7)) {
-    case 0: {  // panels of words
+    case 0: {  // the right operand is in panels of words
       const int64_t width = 16 * (1 + below(4));
       return product(input(0, a, cat(m, ",", words, ",", word)) + input(1, b, cat("2,", words, ",", width, ",", word)),
                      "%0", "mkj,pkqj->mpq", cat(m, ",2,", width));

@@ -89,12 +89,13 @@ TEST(Tiles, FirstSeedHasFourRegistersOfSums) {
   SCOPED_TRACE(print(kernel));
   const auto shapes = shapes_of(kernel, kernel.body);
   ASSERT_TRUE(shapes.has_value());
-  std::vector<std::pair<int64_t, int64_t>> expected = {{16, 64}, {16, 64}, {10, 64}, {10, 64},   // sums
-                                                       {16, 48}, {10, 48}, {12, 64}, {12, 64}};  // factors
+  // Rows and bytes per row of the tile registers: four registers of sums, then four of factors.
+  std::vector<std::pair<int64_t, int64_t>> expected = {{16, 64}, {16, 64}, {10, 64}, {10, 64},
+                                                       {16, 48}, {10, 48}, {12, 64}, {12, 64}};
   std::vector<std::pair<int64_t, int64_t>> found;
   for (const TileRegister& shape : *shapes) found.emplace_back(shape.rows, shape.bytes);
   EXPECT_EQ(found, expected);
-  EXPECT_EQ(kernel.buffers.back().name, "tile");        // nothing is packed
+  EXPECT_EQ(kernel.buffers.back().name, "tile");        // no operand is packed
   EXPECT_EQ(instrs_in(kernel.body, InstrOp::kMma), 2);  // one product for each of the two tiles of rows
 }
 
@@ -180,7 +181,7 @@ TEST(Tiles, AreOfferedWhereRegistersAreMoreThanHalfFull) {
   EXPECT_FALSE(offered("cpu:amx", 8, 64, 64));
   EXPECT_FALSE(offered("cpu:amx", 64, 8, 64));
   EXPECT_FALSE(offered("cpu:amx", 64, 64, 2 * 37));
-  EXPECT_TRUE(offered("cpu:amx", 64, 64, 2 * 39));  // can be divided into steps of 13 words
+  EXPECT_TRUE(offered("cpu:amx", 64, 64, 2 * 39));  // 39 words along k can be divided into steps of 13 words
 }
 
 }  // namespace

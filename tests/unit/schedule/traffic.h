@@ -98,7 +98,7 @@ class TrafficCounter {
   const Kernel& kernel_;
   VarValues vars_;
   std::vector<int64_t> moved_;
-  int64_t stored_ = 0;  // stored by the current team, except to shared memory
+  int64_t stored_ = 0;  // elements stored by the current team, except to shared memory
 };
 
 // Returns how many elements the kernel loads from or stores to each buffer (numbered as in kernel.buffers; shared

@@ -45,7 +45,7 @@ TEST(Nearest, OffersWhatWonNearbyOnce) {
       {add_graph(64, 512), plan(32), 1.5},
       {add_graph(64, 2048), plan(32), 1.5},
       {add_graph(64, 1024), plan(64), 1.0},                                            // the default schedule won
-      {add_graph(1, 1), plan(128), 9},                                                 // another size entirely
+      {add_graph(1, 1), plan(128), 9},                                                 // a group of quite another size
       {add_graph(64, 1024), "plan 2 target=cpu:avx2 class=map team=4", 2},             // a choice that this space lacks
       {add_graph(64, 1024), "plan 2 target=cpu:avx2 class=rows tile_elements=64", 2},  // another loop class
       {add_graph(64, 1024), "plan 2 target=cuda:sm_90a class=map tile_elements=64",
@@ -76,12 +76,13 @@ TEST(Nearest, APlanIsTranslatedOrNothing) {
   Space space = tiles();
   space.axes.push_back({kUnroll, {1, 2, 4}});
   space.legal = [](const Schedule& s) { return s[kTileElements] * s[kUnroll] <= 256; };
-  EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=48 unroll=8"), (Point{2, 2}));  // 64, 4
+  // Values that the space lacks are rounded to values that it has: tile_elements=48 to 64, and unroll=8 to 4.
+  EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=48 unroll=8"), (Point{2, 2}));
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx2 class=map tile_elements=16"),
             (Point{0, 0}));  // the plan is older than the choice `unroll`
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=128 unroll=4"),
             std::nullopt);  // not a legal combination
-  // A plan of version 1, for another target.
+  // The plan is of version 1 and for another target.
   EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=map tile=48 unroll=8"), (Point{2, 2}));
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=rows tile_elements=16"), std::nullopt);
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=16 team=2"), std::nullopt);

@@ -25,7 +25,7 @@ struct Case {
   int lanes;
   const char* march;
   const char* name;
-  bool always;  // also in short runs, which cover both compilers and every width
+  bool always;  // whether short runs have this case too; their cases cover both compilers and every width
 };
 
 bool machine_runs(const std::string& march) {

@@ -42,7 +42,7 @@ struct Escape {
 #define WL_NOT_REFUSED(...) "(syscall(" __VA_ARGS__ ") != -1 || *__errno_location() != 1)"
 
 const Escape kEscapes[] = {
-    // Processes and threads.
+    // Attacks that start processes or threads.
     {"ForkBomb",
      "({ int n = 0; for (int k = 0; k < 200; ++k) { int p = fork(); if (p == 0) for (;;) fork(); n += p > 0; } n; })"},
     {"ForkByClone", "syscall(__NR_clone, 17, 0, 0, 0, 0) >= 0"},
@@ -59,7 +59,7 @@ const Escape kEscapes[] = {
     {"OutlivesItsParent", "prctl(1, 0) == 0"},
     {"IsDumpable", "prctl(4, 1) == 0"},
     {"RunsFirst", "syscall(__NR_setpriority, 0, 0, -20) == 0 || syscall(__NR_sched_setscheduler, 0, 1, &i) == 0"},
-    // Other processes.
+    // Attacks on other processes.
     {"KillsAll", "kill(-1, 0) == 0 || kill(PARENT, 0) == 0"},
     {"KillsByThread", "syscall(__NR_tgkill, PARENT, PARENT, 0) == 0 || syscall(__NR_tgkill, 1, 1, 0) == 0"},
     {"QueuesASignal", WL_NOT_REFUSED("__NR_rt_sigqueueinfo, PARENT, 0, 0")},
@@ -72,7 +72,7 @@ const Escape kEscapes[] = {
     {"Traces", WL_NOT_REFUSED("__NR_ptrace, 0x4206, PARENT, 0, 0") " || ptrace(0, 0, 0, 0) == 0"},
     {"ComparesProcesses", WL_NOT_REFUSED("__NR_kcmp, PARENT, 1, 0, 0, 0")},
     {"SharesMemory", "syscall(__NR_shmget, 0, 4096, 0600) >= 0 || open(\"/dev/shm/wl_zoo\", 0102, 0600) >= 0"},
-    // Files.
+    // Attacks on files.
     {"ReadsASecret", "open(\"SECRET\", 0) >= 0"},
     {"ReadsAccounts", "open(\"/etc/passwd\", 0) >= 0 || open(\"/etc/shadow\", 0) >= 0"},
     {"EscapesByItsParent", "open(\"/proc/PARENT/root/etc/passwd\", 0) >= 0 || open(\"/proc/PARENT/cwd\", 0) >= 0"},
@@ -87,7 +87,7 @@ const Escape kEscapes[] = {
      Outcome::kCorrect, "", "extern \"C\" int dladdr(const void*, void*); static int $self;"},
     {"WritesItsOwnCode", "open(\"/proc/self/mem\", 2) >= 0"},
     {"SavesItself", "open(\"/proc/self/oom_score_adj\", 1) >= 0"},
-    // Memory and limits.
+    // Attacks on memory and on the limits of the process.
     {"MapsSharedMemory", "mmap(0, 1L << 30, 3, 0x21, -1, 0) != (void*)-1"},
     {"MapsAGrowingStack", "mmap(0, 1L << 30, 3, 0x122, -1, 0) != (void*)-1"},
     {"MapsWritableCode",
@@ -96,7 +96,7 @@ const Escape kEscapes[] = {
      "({ long most[2] = {-1, -1}; int n = 0; for (int r = 0; r < 16; ++r) n += setrlimit(r, most) == 0; n; })"},
     {"SmashesItsStack", "({ volatile char x[8]; for (int k = 0; k < 8192; ++k) x[k] = 65; 1; })",
      Outcome::kRuntimeError, "SIG"},
-    // The kernel.
+    // Attacks on the operating system's kernel.
     {"UsesIoUring", WL_NOT_REFUSED("__NR_io_uring_setup, 1, 0")},
     {"LoadsBpf", WL_NOT_REFUSED("__NR_bpf, 0, 0, 0")},
     {"CountsEvents", WL_NOT_REFUSED("__NR_perf_event_open, 0, 0, 0, 0, 0")},
@@ -111,10 +111,10 @@ const Escape kEscapes[] = {
     {"CallsAs32Bits", "({ int r; asm volatile(\".byte 0xcd, 0x80\" : \"=a\"(r) : \"a\"(20) : \"memory\"); r >= 0; })"},
     {"CallsAsX32", "syscall(0x40000000 + 39) != -1"},
 #endif
-    // The network.
+    // Attacks on the network.
     {"Connects", "socket(2, 1, 0) >= 0 || socket(10, 2, 0) >= 0"},
     {"TalksToTheMachine", "socket(1, 1, 0) >= 0 || socket(16, 3, 0) >= 0 || socket(38, 5, 0) >= 0"},
-    // Time.
+    // Attacks on clocks, timers and deadlines.
     {"SetsTheClock", WL_NOT_REFUSED("__NR_clock_settime, 0, 0") " || " WL_NOT_REFUSED("__NR_adjtimex, 0")},
     {"SetsATimer", "({ long t[4] = {0, 1, 0, 1}; setitimer(0, t, 0) == 0 || alarm(1) == 0; })"},
     {"SetsATimerOfAThread", WL_NOT_REFUSED("__NR_timer_create, 0, 0, 0")},
@@ -123,7 +123,7 @@ const Escape kEscapes[] = {
     {"BlocksEverySignal",
      "({ long all[16]; memset(all, 255, sizeof all); sigprocmask(0, all, 0); for (;;) sleep(1000); 1; })",
      Outcome::kTimeout, "deadline"},
-    // The runner.
+    // Attacks on the runner.
     {"ExitsEarly", "({ _exit(0); 1; })", Outcome::kRuntimeError, "exited with status 0"},
     {"ForgesAnAnswer",
      "({ for (int r = 0; r < 64; ++r) { struct __attribute__((packed)) { unsigned size; char kind; unsigned request; "

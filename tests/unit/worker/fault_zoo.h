@@ -14,7 +14,7 @@ namespace wl::testing {
 
 struct Specimen {
   const char* name;
-  const char* body;     // may use the arguments p0, p1, p2 and `i`, the index of the thread's element
+  const char* body;     // body of the kernel, with the arguments p0, p1, p2 and `i`, the index of the thread's element
   Outcome outcome;      // outcome that the trial must have
   const char* on_fake;  // text that the message must contain on the fake driver
   const char* fault = "";

@@ -41,7 +41,7 @@ TEST(GpuLibraries, CallsAreJudged) {
   ASSERT_TRUE(run.ok()) << run.status();
   const std::vector<Trial>& trials = run->trials;
   ASSERT_EQ(trials.size(), 5u);
-  EXPECT_EQ(trials[0].outcome, Outcome::kWrongResult) << trials[0].message;  // a product where a sum is expected
+  EXPECT_EQ(trials[0].outcome, Outcome::kWrongResult) << trials[0].message;  // a product, but the check expects a sum
   EXPECT_EQ(trials[1].outcome, Outcome::kRuntimeError);
   EXPECT_THAT(trials[1].message, HasSubstr("with a workspace of 4096 bytes; it needs 33558528"));
   EXPECT_EQ(trials[2].outcome, Outcome::kCompileError);

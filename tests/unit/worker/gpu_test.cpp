@@ -120,7 +120,8 @@ class OnFakeGpu : public ::testing::TestWithParam<testing::Specimen> {};
 TEST_P(OnFakeGpu, AFaultCostsOneTrial) {
   const FakeGpu fake;
   Batch batch = batch_of({good_specimen(), GetParam(), good_specimen()});
-  batch.recipe.deadline_ns = std::chrono::nanoseconds(testing::patience(3)).count() / 2;  // some faults use all of it
+  // The deadline is short, since some faults, such as a kernel that does not end, use all of it.
+  batch.recipe.deadline_ns = std::chrono::nanoseconds(testing::patience(3)).count() / 2;
   const Measured measured = run_all(batch, options_for());
   ASSERT_EQ(measured.trials.size(), 3u);
   EXPECT_EQ(measured.trials[1].outcome, GetParam().outcome) << measured.trials[1].message;
@@ -189,7 +190,7 @@ TEST(FakeGpus, TrialsKnowTheirClock) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
   EXPECT_EQ(measured.trials[0].clock_mhz, 1980);
   EXPECT_EQ(measured.trials[0].clocks_mhz.size(), measured.trials[0].samples_ns.size());
-  EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));  // since the sample was repeated
+  EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));  // the sample at 990 MHz was repeated
 }
 
 // The fake hipRTC's options, log, code object and error texts are those of hipRTC's manual.

@@ -184,7 +184,7 @@ TEST(Measure, ColdRunsRotateTheirData) {
 TEST(Measure, ColdRunsOfManyCandidatesAreAllJudgedByWhatTheyWrote) {
   Batch batch = add_batch(kElements);
   batch.recipe.cold = true;
-  batch.recipe.budget_ns = 1;  // a budget for so few calls that no candidate uses all copies
+  batch.recipe.budget_ns = 1;  // ns of a budget for so few calls that no candidate uses all copies
   const std::string slow = absl::StrCat("if (i == 0) for (volatile int n = 0; n < 100000; ++n) {}", kAdd);
   for (int i = 0; i < 6; ++i) batch.candidates.push_back(candidate(i, slow));
   batch.candidates.push_back(candidate(6, absl::StrCat("if (i != 3) ", kAdd)));

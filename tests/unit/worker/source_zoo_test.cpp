@@ -33,7 +33,7 @@ constexpr uintmax_t kMostBytes = 100 << 20;  // limit of bytes that an attack ma
 struct Attack {
   const char* name;
   const char* text;  // text before the kernel. SECRET is a file, PLUGIN an object, PARENT this process's id
-  // whether the kernel may compile although the text attacks; an attack without effect need not fail
+  // Whether the kernel may compile in spite of the attack. An attack that has no effect need not fail.
   bool may_compile = false;
 };
 

@@ -48,7 +48,7 @@ TEST(Timing, SlowKernelStillGetsItsMinimum) {
   Recipe recipe;
   recipe.min_repeats = 5;
   EXPECT_EQ(time_slots(recipe, 1, slots.run())[0].samples_ns.size(), 5u);
-  EXPECT_EQ(slots.calls, 5);  // the candidate's check has already warmed up the kernel
+  EXPECT_EQ(slots.calls, 5);  // no call is a warm-up, since the candidate's check has run the kernel
 }
 
 TEST(Timing, FastKernelIsAveragedOverALoop) {
@@ -136,10 +136,10 @@ TEST(Timing, RoundsAreFairAndAlternate) {
   SimulatedSlots slots{{1'000'000, 2'000'000, 3'000'000}, {}};
   Recipe recipe;
   recipe.interleave = true;
-  recipe.cold = true;  // no warm-up calls, so that `order` shows only the rounds
+  recipe.cold = true;  // no untimed calls before samples, so that the last calls in `order` are the rounds
   recipe.min_repeats = 4;
   recipe.budget_ns = 1;
-  recipe.best_ns = 1;  // no candidate of a promotion is given up as hopeless
+  recipe.best_ns = 1;  // a best time in ns so short that outside a promotion all candidates would be given up
   const std::vector<Samples> result = time_slots(recipe, 3, slots.run());
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(result[i].samples_ns.size(), 4u);
@@ -157,7 +157,7 @@ TEST(Timing, LongKernelsAreNotWarmedUpInEveryRound) {
   const std::vector<Samples> result = time_slots(recipe, 2, slots.run());
   ASSERT_EQ(result[0].samples_ns.size(), 5u);
   ASSERT_EQ(result[1].samples_ns.size(), 5u);
-  EXPECT_EQ(std::count(slots.order.begin(), slots.order.end(), 0), 1 + 5);  // one more call for the warm-up
+  EXPECT_EQ(std::count(slots.order.begin(), slots.order.end(), 0), 1 + 5);  // one warm-up call and five samples
   EXPECT_GE(std::count(slots.order.begin(), slots.order.end(), 1), 1 + 2 * 5);
 }
 

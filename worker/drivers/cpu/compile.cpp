@@ -283,7 +283,8 @@ class Compilation {
   const std::vector<Candidate>& candidates_;
   const CompileOptions& options_;
   std::vector<Compiled> results_;
-  std::vector<size_t> twin_;  // index of the first candidate with the same source, whose result is shared
+  // For each candidate, the index of the first one with the same source, whose result it shares.
+  std::vector<size_t> twin_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

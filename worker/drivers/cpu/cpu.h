@@ -31,21 +31,22 @@ int64_t last_level_cache_bytes();
 
 // The result of compiling one candidate.
 struct Compiled {
-  Outcome outcome = Outcome::kRejected;  // kCorrect: it compiled and, for a GPU, is worth running
-  std::string message;                   // first lines of the compiler's output
-  std::string object;                    // path of the object, which all candidates of a unit share
-  double seconds = 0;                    // this candidate's share of the compiler's wall time
-  CodeFacts code = {};                   // facts about the code; GPU kernels only
+  // kCorrect: the candidate compiled and, for a GPU, is worth running.
+  Outcome outcome = Outcome::kRejected;
+  std::string message;  // first lines of the compiler's output for this candidate
+  std::string object;   // path of the shared object, which all candidates of a translation unit have in common
+  double seconds = 0;   // this candidate's share of the compiler's wall time, in seconds
+  CodeFacts code = {};  // facts about the candidate's code; GPU kernels only
 };
 
 struct CompileOptions {
-  std::string folder;                         // an existing folder for objects and sources
-  int jobs = 2;                               // number of compilers that run concurrently
+  std::string folder;                         // path of an existing folder for objects and sources
+  int jobs = 2;                               // number of compilers that run at a time
   int unit = 8;                               // largest number of candidates in one translation unit
-  int64_t deadline_ns = 60'000'000'000;       // time limit of one compiler process
-  Sandbox sandbox = Sandbox::kNone;           // sandbox of the compilers
+  int64_t deadline_ns = 60'000'000'000;       // time limit of one compiler process in ns
+  Sandbox sandbox = Sandbox::kNone;           // the sandbox in which the compilers run
   const std::atomic<bool>* cancel = nullptr;  // when set, compiling stops; unfinished candidates stay kRejected
-  std::function<void(int done)> progress;     // called on this thread with the number of finished candidates
+  std::function<void(int done)> progress;     // is called on this thread with the number of finished candidates
 };
 
 // Compiles every candidate and returns the results in the same order. Candidates with the same compiler, target and

@@ -16,7 +16,7 @@ struct OneDnnVersion {
   unsigned cpu_runtime, gpu_runtime;
 };
 constexpr int kMajor = 2;
-constexpr unsigned kSequential = 1, kOpenMp = 2;  // values of cpu_runtime
+constexpr unsigned kSequential = 1, kOpenMp = 2;  // values of oneDNN's cpu_runtime: sequential and OpenMP
 
 // Returns the version, or "" with the reason why the library cannot be used.
 std::string version_of_onednn(void* handle, std::string* why) {

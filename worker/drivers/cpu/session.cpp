@@ -15,7 +15,8 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMaxArguments = 4096;  // largest number of arguments of a step, the same as in messages
+// The largest number of arguments of a chain's step, which is kMostItems in proto/limits.h.
+constexpr size_t kMaxArguments = 4096;
 constexpr size_t kMaxClones = 256;
 constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // bytes left for scratch, stacks and what a kernel allocates
 
@@ -332,7 +333,8 @@ absl::StatusOr<TimeAnswer> CpuSession::time(const TimeCommand& command) {
   }
   // The values that the worker reads afterwards must come from a timed run, not from the check. Of large outputs it is
   // enough to poison some of the pages, which saves a pass over memory.
-  judged_ = next_clone_;  // the clone of the first timed call, since there may be too few calls to use the others
+  // The copy of the arguments for the first timed call is judged, since there may be too few calls to use the others.
+  judged_ = next_clone_;
   poison_outputs(clones_[judged_], false, output_bytes() <= kLargeOutputs ? 1 : kOfTimedPages);
   TimeAnswer answer;
   answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), [&](int index, int64_t calls) {

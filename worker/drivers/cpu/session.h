@@ -35,7 +35,7 @@ class CpuSession final : public Session {
   struct Candidate {
     SharedObject object;
     Launch launch;
-    std::vector<Step> steps;  // steps of a chain; empty for a kernel
+    std::vector<Step> steps;  // the kernels that a chain runs, in order; empty for a single kernel
   };
   using Arguments = std::vector<Buffer>;  // buffers of the problem, followed by the arena if there is one
 
@@ -58,8 +58,10 @@ class CpuSession final : public Session {
   Alive alive_;
   std::unique_ptr<Pool> pool_;
   SetupCommand problem_;
-  std::vector<Arguments> clones_;       // several if runs are cold, so that no run finds its arguments in a cache
-  size_t next_clone_ = 0, judged_ = 0;  // the clone that the next cold run uses, and the one that peek() reads
+  // Copies of the arguments. There are several if runs are cold, so that no run finds its arguments in a cache.
+  std::vector<Arguments> clones_;
+  // The copy of the arguments that the next cold run uses, and the copy that peek() reads.
+  size_t next_clone_ = 0, judged_ = 0;
   std::map<int64_t, Candidate> slots_;
   std::vector<void*> pointers_;  // the arguments of a launch, kept so that a timed call allocates nothing
   std::vector<char> eviction_, canary_;

@@ -7,11 +7,13 @@
 namespace wl {
 
 struct CpuTarget {
-  std::string name;                // name of the target, as in Source::target
-  bool (*runs_here)();             // returns whether this machine can run the target
-  std::vector<std::string> flags;  // options, never -march=native: a record is valid for all machines of its target
-  int lanes = 4;                   // f32 elements of a vector
-  int flops_per_clock = 8;         // peak f32 operations per cycle of a core, by one or two vector multiply-adds
+  std::string name;     // name of the target, as in Source::target
+  bool (*runs_here)();  // returns whether this machine can run code for the target
+  // Options of the compiler. Never -march=native: a record is valid for all machines of its target.
+  std::vector<std::string> flags;
+  int lanes = 4;  // number of f32 elements of a vector
+  // Peak number of f32 operations of a core in a clock cycle, by one or two multiply-adds of vectors.
+  int flops_per_clock = 8;
 };
 
 struct CpuCompiler {

@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-constexpr uint16_t kAmdGpu = 224;                         // EM_AMDGPU
+constexpr uint16_t kAmdGpu = 224;                         // the ELF machine number EM_AMDGPU
 constexpr const char* kIsaStart = "amdgcn-amd-amdhsa--";  // prefix of an architecture in the names that comgr uses
 constexpr absl::string_view kEndOfProgram = "s_endpgm";   // after a kernel's last s_endpgm comes only padding
 constexpr const char* kComgrs[] = {"libamd_comgr.so.3", "libamd_comgr.so.2", "libamd_comgr.so",

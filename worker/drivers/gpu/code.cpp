@@ -128,7 +128,7 @@ absl::StatusOr<GpuUnit> called(std::span<const Source> sources) {
 }
 
 struct Clang {
-  std::string program, version;  // "clang++-22", "22.1.8"
+  std::string program, version;  // file name and version of the compiler: "clang++-22", "22.1.8"
 };
 
 // Returns the numbers in a version, by which versions are compared.

@@ -22,9 +22,9 @@ struct GpuCode : CodeFacts {
 
 // Several kernels that were compiled together, which costs much less than compiling each by itself.
 struct GpuUnit {
-  std::string binary;  // a cubin or code object that the driver loads
+  std::string binary;  // bytes of a cubin or code object, which the driver loads
   std::vector<GpuCode> kernels;
-  double seconds = 0;  // wall time of the compilation
+  double seconds = 0;  // wall time of the compilation in seconds
 };
 
 // Returns "" if this machine can compile for a target ("cuda:sm_90a", "hip:gfx90a"), otherwise a message about what is

@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-constexpr uint16_t kCudaMachine = 190;  // EM_CUDA
+constexpr uint16_t kCudaMachine = 190;  // the ELF machine number EM_CUDA
 // kCopyToShared is LDGSTS, a load from global to shared memory.
 constexpr uint64_t kLoadGlobal = 0x181, kStoreGlobal = 0x186, kCompareAndSwap = 0x1a9, kCopyToShared = 0x1ae;
 constexpr int kWidths[8] = {1, 1, 2, 2, 4, 8, 16, 16};

@@ -20,11 +20,11 @@ namespace wl {
 struct RtcRow {
   const char* family;
   const char* name;    // name of the library in messages and versions
-  const char* prefix;  // common prefix of the functions' names
+  const char* prefix;  // the common prefix of the names of the library's functions
   const char* size_of_code;
   const char* code;
   const char* libraries[6];
-  std::vector<std::string> flags;  // compiler flags, except that of the architecture
+  std::vector<std::string> flags;  // options of the compiler, except the one for the architecture
 };
 
 namespace {
@@ -75,7 +75,7 @@ struct Rtc {
   int (*architectures)(int*);
   int (*supported)(int*);
   const RtcRow* row = nullptr;
-  std::vector<std::string> known;  // supported architectures ("sm_80", "gfx90a"); empty: not known
+  std::vector<std::string> known;  // the architectures that the library supports ("sm_80", "gfx90a"); empty: not known
 };
 
 // Opens the library of a row and finds its functions; null if this machine does not have it.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxGpuClones = 16;
 constexpr int64_t kChunk = int64_t{4} << 20;  // number of bytes that are copied to or from the device at once
-constexpr int64_t kMostFillers = 16;          // largest number of threads that generate inputs
+constexpr int64_t kMostFillers = 16;          // largest number of host threads that generate inputs
 
 }  // namespace
 

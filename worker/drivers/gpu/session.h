@@ -31,8 +31,9 @@ class GpuSession final : public Session {
     GpuKernel kernel;
     int64_t grid = 1;
     int threads = 1, passes = 1;
-    GpuGraph graph;           // captured graph of `graph_calls` launches
-    int64_t graph_calls = 0;  // launches in `graph`, which use clones in turn; -1: the driver cannot capture
+    GpuGraph graph;  // captured graph of `graph_calls` launches of the candidate
+    // The number of launches in `graph`, which take turns at the clones; -1: the driver cannot capture.
+    int64_t graph_calls = 0;
   };
   using Arguments = std::vector<GpuBuffer>;
 
@@ -56,10 +57,11 @@ class GpuSession final : public Session {
   std::unique_ptr<GpuDevice> device_;  // declared first, because the device must outlive the other members
   Alive alive_;
   SetupCommand problem_;
-  std::vector<Arguments> clones_;  // several if runs are cold, so that no launch finds its arguments in the L2
+  // Copies of the arguments. There are several if runs are cold, so that no launch finds its arguments in the L2.
+  std::vector<Arguments> clones_;
   std::map<int64_t, Candidate> slots_;
   GpuTimer timer_;
-  GpuBuffer work_;  // one workspace for all candidates that need one
+  GpuBuffer work_;  // the workspace, which all candidates that need one share
   GpuBuffer canary_;
   GpuKernel canary_kernel_;
   bool ramped_ = false;

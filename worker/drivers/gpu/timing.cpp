@@ -14,9 +14,9 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMaxGraphCalls = 200;
-constexpr int64_t kRamp = 200'000'000;  // ns of work by which an idle GPU reaches about its full clock
+constexpr int64_t kRamp = 200'000'000;  // ns of work that bring an idle GPU to about its full clock
 constexpr int64_t kCanaryBytes = int64_t{64} << 20;
-constexpr unsigned kWord = 0x3f800000;  // the bits of 1.0f
+constexpr unsigned kWord = 0x3f800000;  // the bit pattern of the float 1.0
 constexpr int kCanarySteps = 1 << 16;
 constexpr int kCanaryBlocks = 64, kCanaryThreads = 128;
 

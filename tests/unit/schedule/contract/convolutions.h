@@ -56,7 +56,7 @@ inline std::string product_in_runs(uint64_t seed) {
   Draw one(seed);
   const char* const dtypes[] = {"bf16", "f16", "bf16", "f32"};
   const std::string dtype = dtypes[one(0, 3)];
-  if (one(0, 4) == 0) {  // a projection into heads, of a batch
+  if (one(0, 4) == 0) {  // a product of a batch that projects into heads
     const int m = one(20, 70), k = 8 * one(5, 20), heads = one(2, 9), each = one(8, 40);
     const std::string out = cat(dtype, "[3,", heads, ",", m, ",", each, "]");
     return cat("graph {\n  %0 = input \"x\" : ", dtype, "[3,", m, ",", k, "] normal(0,1)\n  %1 = input \"w\" : ", dtype,
@@ -90,7 +90,7 @@ inline std::string byte_product(uint64_t seed) {
     if (one(0, 1) == 0) std::swap(made.dtype, made.weights);
     return made.text();
   }
-  for (uint64_t next = seed * 16;; ++next)  // half of the products of tile_product() are of bf16
+  for (uint64_t next = seed * 16;; ++next)  // skips the products of bf16, half of those of tile_product()
     if (std::string text = tile_product(next); text.find("i32") != std::string::npos) return text;
 }
 
