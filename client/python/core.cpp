@@ -120,7 +120,8 @@ void run_at(Run& run, const std::vector<uintptr_t>& inputs, const std::vector<ui
       try {
         while (inputs > 0) executor.bind_input(--inputs, nullptr);
         while (outputs > 0) executor.bind_output(--outputs, nullptr);
-      } catch (const warploom::Error&) {  // NOLINT(bugprone-empty-catch): those that could be bound can be unbound
+        // An address that could be bound can be unbound, so nothing is lost where this is an error.
+      } catch (const warploom::Error&) {  // NOLINT(bugprone-empty-catch)
       }
     }
   } bound{run.executor};

@@ -19,8 +19,9 @@ void CpuContract::prepare_image() {
   columns_total_ = (image_->height.outputs - 1) * row_pitch_ + width.outputs;
 }
 
-// Returns the extent of the copied image along k atom number `k`: the number of planes for a tap, of channels for
-// another atom. Words are counted instead of elements if words are multiplied.
+// Returns how many elements the copied image has along a loop of the reduction, the one at index `k` of k_atoms_: along
+// a tap of the window as many as there are planes, along the channels as many as a block of K has. Where the kernel
+// multiplies words of several narrow elements, these are words.
 int64_t CpuContract::turns_in_image(size_t k) const {
   if (k == 0 && !image_->is_tap(k_atoms_[0])) return turns_of(0, k_block_);
   return turns_of(k, image_->domain.atoms[k_atoms_[k]].extent);

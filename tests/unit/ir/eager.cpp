@@ -91,7 +91,7 @@ Real integer(Op op, DType dtype, Wide x, Wide y, Wide z) {
     case Op::select:
       return x != 0 ? y : z;
     default:
-      return wrapped(dtype, x);  // the op is a cast
+      return wrapped(dtype, x);  // the only op that is left is a cast
   }
 }
 
