@@ -44,8 +44,9 @@ class Candidates {
   const Fusion& operator[](int i) const { return all_[i]; }
   int count() const { return static_cast<int>(all_.size()); }
   double micros(int candidate) const { return forms_[all_[candidate].form].cost.micros; }
-  const std::vector<int>& with(int op) const { return with_[op]; }  // the candidates that contain the op
-  std::vector<int> best_with(int op, size_t most) const;            // at most `most` of them, largest saving first
+  // Return the candidates that contain an op: all, and at most `most` of those that save most, the best first.
+  const std::vector<int>& with(int op) const { return with_[op]; }
+  std::vector<int> best_with(int op, size_t most) const;
 
   // Returns the number of the Form that all groups of this group's structure share; -1: the group is not a legal
   // kernel.

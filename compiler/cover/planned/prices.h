@@ -10,7 +10,7 @@ namespace wl {
 // Which price a kernel without a measured time has.
 enum class Unmeasured : uint8_t {
   kLikely,  // the likely time: the modelled one, corrected by the model's error for the class, times at least `hope`
-  kBound,   // the model's lower bound; a cover of measured kernels that is cheapest even so is the best over the pool
+  kBound,   // a lower bound of the time, so that a cover of measured kernels that is cheaper is the best of the pool
   kNever,   // infinite: only measured kernels are chosen
 };
 
