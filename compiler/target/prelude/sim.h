@@ -1,11 +1,16 @@
-// The simulated GPU's half: a thread is a fiber of the host, a block runs until every thread waits at a barrier or has
-// ended; the blocks of a cluster run together. It reports, with the line of the kernel's text: barriers that not all
-// threads of a block reach, shuffles that not all lanes of a wave reach, elements outside a buffer, misaligned vectors,
-// and races in shared memory (two threads without a barrier between, one of them writes), elements of an output that
-// are stored twice though the kernel says once, elements of the workspace that a block reads before their pass has
-// ended, and lanes that differ in what a reduction gave all of them. Blocks come in an order of their own. g++ and
-// clang++, x86-64 and AArch64; no include, so that a kernel compiles in a fraction of a second.
-#define WL_SIM_FN static __attribute__((noinline, unused))  // of what every access and shuffle calls: compiled once
+// The text before a kernel that runs on a simulated GPU, first part of five: the scheduler. A GPU thread is a fiber on
+// the CPU. The threads of a block run until each of them waits at a barrier or has ended; the blocks of a cluster run
+// together. The simulator reports these errors, with the line of the kernel's text:
+//   - a barrier that not all threads of a block reach, or a shuffle that not all lanes of a wave reach
+//   - an access to an element outside its buffer, or to a misaligned vector
+//   - a race in shared memory: two threads access an element, one of them writes, and no barrier orders them
+//   - an element of an output that is stored twice although the kernel declares that it is stored once
+//   - an element of the workspace that is read in the pass over the grid that stores it, without a wl_count between
+//   - a reduction that gives lanes different results although all of them should get the same one
+// Blocks do not run in the order of their numbers, so that a kernel that depends on this order gives wrong results. The
+// text is for g++ and clang++ on x86-64 and AArch64. It includes no header, so a kernel compiles in a fraction of a
+// second.
+#define WL_SIM_FN static __attribute__((noinline, unused))  // never inlined, so the compiler compiles the body once
 #define WL_UNROLL
 #define WL_SERIAL
 #define WL_LINE , int line = __builtin_LINE()
@@ -24,7 +29,7 @@ asm(".text\n.p2align 4\nwl_sim_switch:\n"
     "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
     "  movq %rsp, (%rdi)\n  movq %rsi, %rsp\n"
     "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n  ret\n");
-enum { wl_sim_frame = 7 };  // saved words, the return address last
+enum { wl_sim_frame = 7 };  // number of saved 8-byte words; the return address is the last one
 #elif defined(__aarch64__)
 asm(".text\n.p2align 4\nwl_sim_switch:\n"
     "  sub sp, sp, #160\n  stp x19, x20, [sp, #0]\n  stp x21, x22, [sp, #16]\n  stp x23, x24, [sp, #32]\n"
@@ -34,36 +39,46 @@ asm(".text\n.p2align 4\nwl_sim_switch:\n"
     "  ldp x19, x20, [sp, #0]\n  ldp x21, x22, [sp, #16]\n  ldp x23, x24, [sp, #32]\n  ldp x25, x26, [sp, #48]\n"
     "  ldp x27, x28, [sp, #64]\n  ldp x29, x30, [sp, #80]\n  ldp d8, d9, [sp, #96]\n  ldp d10, d11, [sp, #112]\n"
     "  ldp d12, d13, [sp, #128]\n  ldp d14, d15, [sp, #144]\n  add sp, sp, #160\n  ret\n");
-enum { wl_sim_frame = 20 };  // the return address is the twelfth
+enum { wl_sim_frame = 20 };  // number of saved 8-byte words; the return address is the twelfth
 #else
 #error "the simulated GPU knows the stack of x86-64 and AArch64"
 #endif
 
 enum wl_sim_state : unsigned char { kSimRuns, kSimShuffles, kSimWaits, kSimAwaits, kSimMeets, kSimEnded };
 struct wl_sim_lane {
-  void* stack;                      // saved stack pointer
-  unsigned long long given, taken;  // what a shuffle gives, and what it gets
-  int line, mask;                   // mask: a negative one asks for the lane whose number has no other bits
-  int from;                         // of the wave, where the mask is wl_sim_any
-  int queued, groups;               // copies on their way, and how many groups were committed
-  int products;                     // that have not been waited for
-  int members;                      // of the block, which the barrier is for
-  int phase, parity;                // that it awaits
-  // In a block whose threads have roles: how often the thread met others, and what it knows of each role: everything up
-  // to such a count, which is the same for all threads of a role at one place.
+  void* stack;                      // the saved stack pointer
+  unsigned long long given, taken;  // the bits that this lane passes to a shuffle, and those that it gets
+  // line: the line of the kernel's text where the lane waits. mask: which lane of the wave a shuffle reads: the lane's
+  // own number XOR mask; if mask is negative, the lane's own number AND mask; if it is wl_sim_any, lane `from`.
+  int line, mask;
+  int from;
+  int queued, groups;  // asynchronous copies under way, and the number of copy groups that the thread has committed
+  int products;        // number of asynchronous matrix products that the thread has not waited for yet
+  int members;         // the barrier where the thread waits is for this many threads, the first ones of the block
+  int phase, parity;   // number and parity of the phase that the thread waits for
+  // Used where threads have roles: role 1 is that of threads that only copy, role 0 that of the others. clock: counts
+  // the thread's barriers, arrivals and waits; it is the same for all threads of a role at the same point of the
+  // kernel. sees[r]: what threads of role r did while their clock was less than this happened before what this thread
+  // does now.
   unsigned clock, sees[2];
   wl_sim_state state;
 };
-// Who touched an element of shared memory last; epochs count barriers and blocks. Reads are of each role.
+// Which threads accessed an element of shared memory last, and when. There is one cell for each byte; an element uses
+// the cell of its first byte.
 struct wl_sim_cell {
-  unsigned wrote, read[2];
-  short writer, reader[2];  // reader -1: several; writer with wl_sim_flies: what it copies has not landed
+  unsigned wrote, read[2];  // when it was last written, and read by each role: an epoch or, with roles, a clock
+  // Numbers of these threads in the cluster. A reader of -1 stands for several threads. The writer has the bit
+  // wl_sim_flies set while its asynchronous copy to the element is under way.
+  short writer, reader[2];
 };
+// An element of a buffer of phases (PTX's mbarrier).
 struct wl_sim_phase {
-  long at;  // in the arena, in bytes
-  int arrivals, arrived, role;
-  unsigned ended, clock, other;  // of those who arrive: when, and what they know of the other role
-  unsigned told[2];              // by the last phase that ended
+  long at;                      // its distance from the start of the block's shared memory, in bytes
+  int arrivals, arrived, role;  // arrivals that a phase needs, those counted so far, and the role of who arrives
+  // ended: number of phases that have ended. clock: the clock of the threads that arrive in the current phase. other:
+  // the least value of sees[] for the other role among these threads.
+  unsigned ended, clock, other;
+  unsigned told[2];  // what the last ended phase raises the sees[] of a waiting thread to, if they are lower
 };
 enum {
   wl_sim_blocks = 8,
@@ -73,56 +88,69 @@ enum {
   wl_sim_outputs = 16,
   wl_sim_phases = 64
 };
-enum { wl_sim_flies = 0x4000, wl_sim_copies = 2048 };  // of a thread
-enum { wl_sim_any = 0x10000 };                         // as a mask: every lane says which lane it asks
+enum { wl_sim_flies = 0x4000, wl_sim_copies = 2048 };  // wl_sim_copies: the most copies under way for one thread
+enum { wl_sim_any = 0x10000 };                         // the mask of a shuffle where every lane names a lane to read
+// An asynchronous copy to shared memory that is under way.
 struct wl_sim_copy {
-  long at;  // in the arena, in bytes
+  long at;  // the destination's distance from the start of the block's shared memory, in bytes
+  // size: bytes of one element. bytes: bytes of the whole copy. group: number of the copy group, or -1 - n if the end
+  // of phase n completes the copy.
   int size, bytes, group, line;
-  unsigned clock;  // of one that arrives at a phase, whose group is negative: when its thread arrived
+  unsigned clock;  // for a copy that a phase completes: the clock of its thread when it arrived at the phase
   unsigned char data[16];
 };
-// A thread's part of a product of factors in shared memory, which is computed when it is waited for.
-enum { wl_sim_products = 64 };  // of a thread
+// One thread's share of an asynchronous matrix product (PTX's wgmma): some sums of the product. They are computed when
+// the thread waits for the product.
+enum { wl_sim_products = 64 };  // the most products under way for one thread
 struct wl_sim_product {
+  // The left and the right factor. `read` reads the bits of an element from shared memory; `from` converts them.
   struct {
-    long byte, at;  // as of wl_shared
-    bool across;
+    long byte, at;  // where the factor begins in shared memory: the fields of a wl_shared
+    bool across;    // whether the factor is stored across k
     void (*read)(unsigned short* to, long byte, long at, int line);
     float (*from)(unsigned short);
   } factors[2];
-  void* sums[64];  // pairs: by columns, two of each eight
+  // Pointers to pairs of sums. Pairs 2 j and 2 j + 1 are two neighbouring columns among columns 8 j to 8 j + 7 of the
+  // product: pair 2 j in one row, and pair 2 j + 1 in the row 8 below it.
+  void* sums[64];
   int count, line;
-  int depth;          // 16 elements of 16 bits, or 32 bytes, whose sums are i32
-  float held[2][16];  // two rows of a left factor that is in registers
+  int depth;          // extent of the product along k: 16 elements of 16 bits, or 32 of 8 bits with sums of type i32
+  float held[2][16];  // the thread's two rows of the left factor, if that is in registers
 };
 struct wl_sim {
   wl_sim_lane lanes[wl_sim_threads];
-  wl_sim_cell* cells;  // of each block's shared memory
+  wl_sim_cell* cells;  // wl_sim_shared cells for each block of the cluster
   char* stacks;
   wl_sim_copy* copies;
   wl_sim_product* products;
-  void* home;                       // the scheduler's stack pointer
-  int thread, threads, first, end;  // running now; of the cluster; of the wave
-  int size, cluster, stacked;  // threads of a block; blocks, of which threads are numbered on; threads with a stack
-  int computing;               // threads of a block that are no copiers
+  void* home;  // the scheduler's stack pointer
+  // thread: number of the running thread; threads are numbered through the cluster, block after block. threads: number
+  // of threads of the cluster. first, end: the running wave is the threads from first to end - 1.
+  int thread, threads, first, end;
+  int size, cluster, stacked;  // threads of a block; blocks of the cluster; threads that memory was reserved for
+  int computing;               // number of threads of a block that are not copier threads; they come first
   int phase_count;
   wl_sim_phase phases[wl_sim_phases];
-  unsigned epoch, start, order;        // epoch: counts barriers; start: the one in which the cluster began
-  unsigned since[wl_sim_blocks], met;  // the last barrier of a block, and meeting of all
+  // epoch: counts barriers and starts of clusters. start: the epoch at which the running cluster started. order: the
+  // state of the random numbers that choose which wave runs first.
+  unsigned epoch, start, order;
+  unsigned since[wl_sim_blocks], met;  // the epoch of each block's last barrier, and of the last cluster barrier
   long first_block;
   int pass;
-  bool counted;  // the block: what others stored in the workspace may be read from here on, and nothing stored
+  // Whether the running block has counted itself in the workspace. From then on it may read what other blocks have
+  // stored there in this pass, and may store nothing there.
+  bool counted;
   char* shared;
-  long arena;  // bytes of it that a block has
+  long arena;  // bytes of shared memory of one block
   void (*call)(void);
   void* const* args;
-  // Who stored each element of an output that is stored once, in which launch: arguments by number. Of the workspace,
-  // behind them, each byte; a pass is a launch.
+  // For each argument of the kernel that is an output whose elements are stored once: the launch and the thread that
+  // stored each element last. The last entry is for the workspace, byte by byte. Each pass counts as a launch.
   struct {
     unsigned long long* of;
     long n;
   } stored[wl_sim_outputs + 1];
-  unsigned long long launch;  // the low 24 bits are zero
+  unsigned long long launch;  // identifies the launch in its high 40 bits; the low 24 bits are zero
   int line0;
   bool failed;
   char message[320];
@@ -135,7 +163,7 @@ static wl_sim& wl_sim_get() {
   }
   return *wl_sim_now;
 }
-// Stacks, copies on their way, and what is known of shared memory, for as many threads and blocks as a cluster has.
+// Reserves stacks, cells of shared memory, and space for asynchronous copies and products for the threads of a cluster.
 static void wl_sim_reserve(wl_sim& s) {
   if (s.stacked >= s.threads) return;
   s.stacked = s.threads;
@@ -155,7 +183,7 @@ static inline long wl_sim_block_of(const wl_sim& s) {
   return s.first_block + wl_sim_rank(s);
 }
 
-// Ends the block at once: the scheduler does not come back to any of its threads.
+// Reports an error and ends the running cluster at once: the scheduler resumes none of its threads.
 __attribute__((noinline, cold)) static void wl_sim_fail(const char* what, int line, long detail) {
   wl_sim& s = *wl_sim_now;
   if (!s.failed)
@@ -165,7 +193,7 @@ __attribute__((noinline, cold)) static void wl_sim_fail(const char* what, int li
   s.lanes[s.thread].state = kSimEnded;
   wl_sim_switch(&s.lanes[s.thread].stack, s.home);
 }
-// On to the next thread of the wave that can run; to the scheduler when none can.
+// Switches from the running thread to the next thread of its wave that can run, or to the scheduler if none can.
 static inline void wl_sim_next(wl_sim& s) {
   wl_sim_lane& me = s.lanes[s.thread];
   for (int i = s.thread + 1; i < s.end; ++i)
@@ -186,13 +214,13 @@ static void wl_sim_entry() {
   wl_sim_next(s);
   abort();
 }
-// A wave's shuffle, once all of its lanes are there. False: they are not.
+// Performs a shuffle of the running wave. Returns false, with an error message, if not all lanes are at this shuffle.
 static bool wl_sim_shuffle(wl_sim& s) {
   const wl_sim_lane& first = s.lanes[s.first];
   for (int i = s.first; i < s.end; ++i) {
     const wl_sim_lane& lane = s.lanes[i];
     if (lane.state == kSimShuffles && lane.line == first.line && lane.mask == first.mask) continue;
-    const int there = lane.state == kSimShuffles ? i : s.first;  // a lane that is at a shuffle
+    const int there = lane.state == kSimShuffles ? i : s.first;  // a lane that waits at a shuffle
     const bool mine = s.lanes[there].state == kSimShuffles;
     s.thread = mine ? there : i;
     snprintf(s.message, sizeof s.message, "shuffle at line %d without lane %d, which %s line %d (block %ld, thread %d)",
@@ -211,7 +239,7 @@ static bool wl_sim_shuffle(wl_sim& s) {
   for (int i = s.first; i < s.end; ++i) s.lanes[i].state = kSimRuns;
   return true;
 }
-// A wave until all of its lanes wait at a barrier or have ended.
+// Runs a wave until each of its lanes waits at a barrier or for a phase, or has ended. Returns false after an error.
 static bool wl_sim_wave(wl_sim& s) {
   while (true) {
     int runs = -1;
@@ -229,7 +257,8 @@ static bool wl_sim_wave(wl_sim& s) {
     if (!wl_sim_shuffle(s)) return false;
   }
 }
-// All threads in [from, to) are in `state`, at the line where the first of them is. False: they are not, or none is.
+// Returns whether all threads from `from` to `to` - 1 are in state `state` at the same line of the kernel's text. If
+// only some of them are, it also makes the error message.
 static bool wl_sim_all(wl_sim& s, int from, int to, wl_sim_state state, const char* what) {
   int there = -1, other = -1;
   for (int i = from; i < to; ++i) (s.lanes[i].state == state ? there : other) = i;
@@ -263,7 +292,7 @@ static void wl_sim_release(wl_sim& s, int block, int members) {
 static bool wl_sim_has_ended(const wl_sim_phase& phase, int parity) {
   return (int)(phase.ended & 1) != parity;
 }
-// Every thread whose phase has ended goes on. False: none does.
+// Lets every thread go on that waits for a phase which has ended. Returns whether there was such a thread.
 static bool wl_sim_phases_end(wl_sim& s) {
   bool any = false;
   for (int i = 0; i < s.threads; ++i) {
@@ -276,7 +305,9 @@ static bool wl_sim_phases_end(wl_sim& s) {
   }
   return any;
 }
-// Every block whose threads wait at a barrier goes on; when none does, all must meet, or have ended.
+// Called when no thread can run. Lets blocks go on whose threads all wait at a barrier, and threads whose phase has
+// ended. If there are none, either all threads of the cluster wait at the cluster's barrier and go on, or all have
+// ended, which sets `ended`; anything else is an error. Returns false after an error.
 static bool wl_sim_barrier(wl_sim& s, bool& ended) {
   bool waits = false;
   for (int block = 0; block < s.cluster; ++block) {
@@ -317,7 +348,8 @@ static void wl_sim_block(wl_sim& s, void (*call)(void), int size, int cluster) {
   for (int block = 0; block < cluster; ++block) s.since[block] = s.epoch;
   for (int i = 0; i < threads; ++i) {
     wl_sim_lane& lane = s.lanes[i];
-    // As if it had been switched away from at the start of wl_sim_entry: the stack is then aligned as after a call.
+    // The stack looks as if wl_sim_switch had left the thread at the first instruction of wl_sim_entry, with the
+    // alignment that a stack has after a call.
     void** top = (void**)(s.stacks + (long)wl_sim_stack * (i + 1)) - 2;
 #if defined(__x86_64__)
     void** frame = top - wl_sim_frame + 1;
@@ -349,7 +381,8 @@ static void wl_sim_block(wl_sim& s, void (*call)(void), int size, int cluster) {
 static long wl_sim_common(long a, long b) {
   return b == 0 ? a : wl_sim_common(b, a % b);
 }
-// Blocks in an order of their own: a step that has nothing in common with the grid.
+// Returns which one of `grid` blocks (or clusters) runs as number `block`. The order visits all of them, in steps of a
+// number that has no common factor with `grid`.
 static long wl_sim_place(long block, long grid) {
   long step = grid / 3 * 2 + 1;
   while (wl_sim_common(step, grid) != 1) ++step;

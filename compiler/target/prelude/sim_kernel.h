@@ -1,12 +1,15 @@
-// The simulated GPU's half, second part: launches, and what the text of a kernel begins with.
-// A launch is `grid` calls; `calls` counts them, for all threads of the host.
+// The text before a kernel that runs on a simulated GPU, third part of five: launches, and the macros that a kernel's
+// text begins with.
+
+// Runs one block of a kernel, or one cluster if the block is the first of its cluster. A launch, or one pass of it,
+// makes `grid` such calls; `calls` counts the calls from all threads of the CPU.
 static void wl_sim_run(void (*call)(void), long block, long grid, int threads, void* const* args, char* shared,
                        int line0, const char* name, int quiet, long& calls, int cluster, long arena) {
   wl_sim& s = wl_sim_get();
   if (s.failed) return;
   const long before = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
   s.launch = ((before / grid + 1) * 0x9e3779b97f4a7c15ull ^ (unsigned long long)call * 0xc2b2ae3d27d4eb4full) << 24;
-  if (block % grid % cluster != 0) return;  // runs with the first of its cluster
+  if (block % grid % cluster != 0) return;  // the call for the first block of a cluster runs the whole cluster
   s.first_block = wl_sim_place(block % grid / cluster, grid / cluster) * cluster;
   s.pass = (int)(block / grid);
   s.arena = arena;
@@ -19,7 +22,9 @@ static void wl_sim_run(void (*call)(void), long block, long grid, int threads, v
   dprintf(2, "%s: %s\n", name, s.message);
   abort();
 }
-// NAME_quiet: keep the message for NAME_report and run nothing more, instead of ending the process.
+// Returns the message of the last error, or "", and lets kernels run again: the function NAME_report of a kernel NAME
+// calls it. If NAME_quiet is set, an error does not end the process; further blocks are skipped until NAME_report is
+// called.
 static const char* wl_sim_report() {
   wl_sim& s = wl_sim_get();
   const bool failed = s.failed;

@@ -1,5 +1,9 @@
-// The simulated GPU's half, fifth part: matrix instructions, by the formulas of the vendors' manuals.
-// PTX's ldmatrix: lanes 8 b to 8 b + 7 name the rows of block b, of which all lanes read.
+// The text before a kernel that runs on a simulated GPU, fifth part of five: matrix instructions of NVIDIA and AMD
+// GPUs, written after the formulas in the vendors' manuals.
+
+// PTX's ldmatrix loads N blocks of 8 rows of 16 bytes from shared memory. Lane 8 b + r passes the address of row r of
+// block b (p + to_row). Every lane gets one 32-bit word of each block: word lane % 4 of row lane / 4. With Across
+// (.trans), it gets the elements of column lane / 4 in rows 2 * (lane % 4) and 2 * (lane % 4) + 1.
 template <class T, int N, bool Across, long M>
 __attribute__((noinline)) static wl_blocks_of<N> wl_sim_ldmatrix(wl_shared<T, M> p, long to_row, int line) {
   wl_sim& s = *wl_sim_now;
@@ -23,7 +27,7 @@ __attribute__((noinline)) static wl_blocks_of<N> wl_sim_ldmatrix(wl_shared<T, M>
       out.e[b] |= element << bits * i;
     }
   }
-  wl_sim_exchange(row, 0, line);  // nobody leaves while others read
+  wl_sim_exchange(row, 0, line);  // no lane goes on before all lanes have read
   return out;
 }
 template <class T, int N, long G, long D1, long D2, long M>
@@ -37,13 +41,14 @@ WL_FN wl_blocks_of<N> wl_blocks_across(wl_shared<T, M> p WL_LINE) {
   return wl_sim_ldmatrix<T, N, true>(p, wl_to_row_across<N>(lane, G, D1, D2) WL_PASS);
 }
 
-// Matrix instructions. A lane computes its own elements of the sums from the registers of all lanes, by the formulas of
-// PTX's manual, not by the table that kernels are made from: one checks the other.
+// PTX's mma instructions. Each lane computes its own elements of the sums from the registers of all lanes. Which lane
+// holds which element is taken from the PTX manual. The compiler generates kernels from a table of its own
+// (compiler/target/matrix.def), so the simulation checks that table.
 struct wl_sim_factors {
   u32 a[4], b[4];
 };
 struct wl_sim_given {
-  const wl_sim_factors* of[WL_WAVE];  // by lane
+  const wl_sim_factors* of[WL_WAVE];  // of[l]: the factors' words in the registers of lane l
 };
 static wl_sim_given wl_sim_gather(const wl_sim_factors* mine, int line) {
   wl_sim& s = *wl_sim_now;
@@ -59,7 +64,7 @@ __attribute__((noinline)) static void wl_sim_mma_16x8x16(wl_vec<f32, 2>* sums, w
   const int lane = wl_sim_now->thread - wl_sim_now->first, group = lane >> 2, in_group = lane & 3;
   const wl_sim_given given = wl_sim_gather(&mine, line);
   for (int i = 0; i < 4; ++i) {
-    // Element i of the sums: its row is group (+ 8 for i >= 2), its column in_group * 2 + (i & 1).
+    // Element i of a lane's sums is in row `group` (+ 8 for i >= 2) and column in_group * 2 + (i & 1).
     f32& sum = sums[i / 2].e[i & 1];
     const int column = in_group * 2 + (i & 1);
     for (int k = 0; k < 16; ++k) {
@@ -69,7 +74,7 @@ __attribute__((noinline)) static void wl_sim_mma_16x8x16(wl_vec<f32, 2>* sums, w
       sum += from((u16)a) * from((u16)b);
     }
   }
-  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
+  wl_sim_exchange(&mine, 0, line);  // no lane goes on before all lanes have read
 }
 #define WL_MMA_16X8X16(name, from)                                                                                  \
   WL_FN void name(wl_vec<f32, 2>& c0, wl_vec<f32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1 WL_LINE) { \
@@ -80,7 +85,8 @@ __attribute__((noinline)) static void wl_sim_mma_16x8x16(wl_vec<f32, 2>* sums, w
   }
 WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, wl_from_bf16_1)
 WL_MMA_16X8X16(wl_mma_m16n8k16_f16, wl_from_f16_1)
-// The same of tf32: a word of A is of row group (+ 8 for odd words), k = in_group (+ 4 for words 2 and 3).
+// mma.m16n8k8 with elements of type tf32, one in each word. Word i of a lane's registers of A is the element of row
+// `group` (+ 8 for odd i) at k = in_group (+ 4 for i >= 2).
 WL_FN void wl_mma_m16n8k8_tf32(wl_vec<f32, 2>& c0, wl_vec<f32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0,
                                u32 b1 WL_LINE) {
   const wl_sim_factors mine = {{a0, a1, a2, a3}, {b0, b1}};
@@ -93,10 +99,10 @@ WL_FN void wl_mma_m16n8k8_tf32(wl_vec<f32, 2>& c0, wl_vec<f32, 2>& c1, u32 a0, u
     for (int k = 0; k < 8; ++k)
       sum += tf32(given.of[group * 4 + k % 4]->a[i / 2 + k / 4 * 2]) * tf32(given.of[column * 4 + k % 4]->b[k / 4]);
   }
-  wl_sim_exchange(&mine, 0 WL_PASS);  // nobody leaves while others read
+  wl_sim_exchange(&mine, 0 WL_PASS);  // no lane goes on before all lanes have read
 }
-// The same of bytes: a word of A has four of row group (+ 8 for odd words) from k = 4 * in_group (+ 16 for words 2 and
-// 3).
+// mma.m16n8k32 with elements of 8 bits, four in each word. Word i of a lane's registers of A holds the elements of row
+// `group` (+ 8 for odd i) from k = 4 * in_group (+ 16 for i >= 2) on.
 template <class A, class B>
 __attribute__((noinline)) static void wl_sim_mma_16x8x32(wl_vec<i32, 2>* sums, wl_sim_factors mine, int line) {
   const int lane = wl_sim_now->thread - wl_sim_now->first, group = lane >> 2, in_group = lane & 3;
@@ -112,7 +118,7 @@ __attribute__((noinline)) static void wl_sim_mma_16x8x32(wl_vec<i32, 2>* sums, w
     }
     sums[i / 2].e[i & 1] = (i32)sum;
   }
-  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
+  wl_sim_exchange(&mine, 0, line);  // no lane goes on before all lanes have read
 }
 #define WL_MMA_16X8X32(name, A, B)                                                                                  \
   WL_FN void name(wl_vec<i32, 2>& c0, wl_vec<i32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1 WL_LINE) { \
@@ -127,9 +133,11 @@ __attribute__((noinline)) static void wl_sim_mma_16x8x32(wl_vec<i32, 2>* sums, w
   }
 WL_MMA_16X8X32(wl_mma_m16n8k32_u8i8, u8, i8)
 WL_MMA_16X8X32(wl_mma_m16n8k32_i8u8, i8, u8)
-// Products of factors in shared memory. By PTX's manual: rows of 128 bytes, swizzled by 128 bytes, whose addresses have
-// bits 4 to 6 XORed with bits 7 to 9; along k a row of the factor, or 64 rows of it at one k, and panels 8192 bytes
-// apart.
+// PTX's wgmma instructions, whose factors are in shared memory (compiler/kernel/shared_factors.h). As the PTX manual
+// says for the swizzling mode of 128 bytes, a factor consists of rows of 128 bytes, and bits 4 to 6 of an address are
+// XORed with its bits 7 to 9. If the factor is stored along k, a row of 128 bytes is one row of the left factor or one
+// column of the right factor. If it is stored across k, a row of 128 bytes holds 64 neighbouring rows or columns at one
+// k, and the next 64 rows or columns begin 8192 bytes later.
 WL_FN void wl_barrier_near(int line = __builtin_LINE()) {
   wl_barrier(line);
 }
@@ -165,8 +173,11 @@ WL_FN void wl_sim_multiply_near(wl_shared<A, M> a, wl_shared<B, N> b, float (*fr
                                                          32 / (int)sizeof(A),
                                                          {}};
 }
-// The left factor in registers: by PTX's manual, row lane / 4 of the 16 of a wave, and 8 below it, and words at k of
-// lane % 4 * 2, and 8 behind it. What lanes exchange is read at the call, which the registers may not outlive.
+// PTX's wgmma with the left factor in registers. As the PTX manual says, the words of a lane hold elements of two of
+// the wave's 16 rows: row lane / 4 (words 0 and 2) and row lane / 4 + 8 (words 1 and 3). Words 0 and 1 hold the
+// elements at k = lane % 4 * 2 and the next k; words 2 and 3 hold those at 8 more. A lane copies its two rows from the
+// other lanes during this call, since the words are local variables of the call; the product is computed later, by the
+// wait for it.
 template <int AcrossB, class T, long N, class... C>
 WL_FN void wl_sim_multiply_held(const u32 (&words)[4], wl_shared<T, N> b, float (*from)(unsigned short), int line,
                                 C&... c) {
@@ -183,7 +194,7 @@ WL_FN void wl_sim_multiply_held(const u32 (&words)[4], wl_shared<T, N> b, float 
     for (int k = 0; k < 16; ++k)
       product.held[half][k] =
           from((unsigned short)(given.of[lane / 4 * 4 + k % 8 / 2]->a[half + k / 8 * 2] >> k % 2 * 16));
-  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
+  wl_sim_exchange(&mine, 0, line);  // no lane goes on before all lanes have read
 }
 __attribute__((noinline, unused)) static void wl_sim_multiplied_near(const wl_sim_product& product, int thread) {
   f32 factors[2][32];
@@ -250,22 +261,24 @@ WL_WGMMA_BYTES(wl_mma_wgmma64_i8u8, i8, u8)
   }
 WL_WGMMA_HELD(wl_mma_wgmma64_held_bf16, wl_from_bf16_1)
 WL_WGMMA_HELD(wl_mma_wgmma64_held_f16, wl_from_f16_1)
-// By the formulas of AMD's manual for the hardware's A, B and D. A is the right factor, and B the left one. A lane has
-// a quarter of the K elements of its row.
+// AMD's MFMA instruction for 16 x 16 sums and K elements along k, with A, B and D as in AMD's manual: D = A * B + D.
+// The kernel's right factor is passed as A and its left factor as B, so that D is the transpose of the kernel's sums. A
+// lane holds a quarter of the K elements of row lane % 16 of A and of column lane % 16 of B: those from k = K / 4 *
+// (lane / 16) on, two in each word.
 template <int K, class From>
 __attribute__((noinline)) static void wl_sim_mfma(wl_vec<f32, 4>& c, wl_sim_factors mine, From from, int line) {
   constexpr int each = K / 4;
   const int lane = wl_sim_now->thread - wl_sim_now->first;
   const wl_sim_given given = wl_sim_gather(&mine, line);
   for (int i = 0; i < 4; ++i) {
-    const int row = 4 * (lane / 16) + i, column = lane % 16;  // of D
+    const int row = 4 * (lane / 16) + i, column = lane % 16;  // of element i of the lane's part of D
     for (int k = 0; k < K; ++k) {
       const int holder = k / each * 16, word = k % each / 2, half = k % 2 * 16;
       c.e[i] += from((u16)(given.of[holder + row]->b[word] >> half)) *
                 from((u16)(given.of[holder + column]->a[word] >> half));
     }
   }
-  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
+  wl_sim_exchange(&mine, 0, line);  // no lane goes on before all lanes have read
 }
 #define WL_MFMA_32(name, from)                                                                                 \
   WL_FN void name(wl_vec<f32, 4>& c, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, u32 b2, u32 b3 WL_LINE) { \

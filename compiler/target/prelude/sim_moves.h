@@ -1,4 +1,8 @@
-// The simulated GPU's half, third part: memory, which knows its bounds, and what lanes do together.
+// The text before a kernel that runs on a simulated GPU, second part of five: pointers that check every access against
+// their buffer's bounds, barriers, shuffles and asynchronous copies.
+
+// Returns the array that records which thread last stored each of the n elements of argument `number`; null if there is
+// no memory for it.
 static unsigned long long* wl_sim_shadow(int number, long n) {
   auto& shadow = wl_sim_now->stored[number];
   if (shadow.n < n) {
@@ -9,7 +13,7 @@ static unsigned long long* wl_sim_shadow(int number, long n) {
 }
 template <class T, long N, bool Once = false, bool Work = false>
 struct wl_global {
-  enum { step = Work ? sizeof(T) : 1 };  // of the shadow
+  enum { step = Work ? sizeof(T) : 1 };  // entries of `stored` for each element
   T* base;
   long at;
   unsigned long long* stored;
@@ -32,8 +36,8 @@ struct wl_sim_workspace {
 };
 template <class T, long N>
 struct wl_shared {
-  long byte;  // in the arena
-  long at;
+  long byte;  // distance of the buffer from the start of the block's shared memory, in bytes
+  long at;    // number of the element in the buffer
   wl_shared operator+(long d) const { return {byte, at + d}; }
 };
 template <int W, class T>
@@ -41,12 +45,14 @@ WL_FN void wl_sim_inside(const T* base, long at, long n, int line) {
   if (at < 0 || at + W > n) wl_sim_fail(W > 1 ? "vector outside its buffer" : "element outside its buffer", line, at);
   if ((unsigned long long)(base + at) % (W * sizeof(T)) != 0) wl_sim_fail("misaligned vector", line, at);
 }
-// What the running thread knows of another one's accesses: those before this. since: the epoch that orders whoever
-// touches the memory, where threads have no roles.
+// Returns the first epoch (a clock, if threads have roles) at which an access of thread `other` may be concurrent with
+// what the running thread does now; earlier accesses happened before. since: the epoch of the last barrier of all
+// threads that access the memory, which is the result if threads have no roles.
 static inline unsigned wl_sim_seen(const wl_sim& s, unsigned since, int other) {
   return s.computing == s.size ? since : s.lanes[s.thread].sees[wl_sim_role(s, other & ~wl_sim_flies)];
 }
-// In the shared memory of block `rank`.
+// Records that the running thread accesses W elements of shared memory of block `rank` of the cluster, and reports
+// races and elements that are read before they are written.
 template <int W, class T>
 WL_SIM_FN void wl_sim_touch(int rank, unsigned since, long byte, long at, bool writes, int line) {
   wl_sim& s = *wl_sim_now;
@@ -121,7 +127,8 @@ WL_FN void wl_write(wl_shared<T, N> to, const T* from, int line) {
   wl_sim_touch<W, T>(rank, s.since[rank], to.byte, to.at, true, line);
   __builtin_memcpy(base + to.at, from, W * sizeof(T));
 }
-// Elements of all blocks of a cluster, N in the shared memory of each.
+// A pointer to a buffer of N elements that each block of a cluster has in its shared memory: element `at` is element
+// at % N of block at / N. A thread may read all of them, and write those of its own block.
 template <class T, long N>
 struct wl_sim_cluster {
   long byte, at;
@@ -146,18 +153,20 @@ template <int W, class T, long N>
 WL_FN void wl_write(wl_sim_cluster<T, N> to, const T* from, int line) {
   __builtin_memcpy(to.template place<W>(true, line), from, W * sizeof(T));
 }
-// Blocks that count each other.
+// With wl_count, a block counts itself in the workspace; the result is true in the last one of a group of N blocks. The
+// memory fences around it do nothing in the simulation.
 WL_FN void wl_release() {}
 WL_FN void wl_acquire() {}
 template <int N, long Bytes>
 WL_FN bool wl_count(wl_sim_workspace<Bytes> workspace, long group) {
   wl_sim_now->counted = true;
-  u32* counter = (u32*)workspace.base + group;  // blocks may run on several threads of the host
+  u32* counter = (u32*)workspace.base + group;  // blocks may run on several threads of the CPU
   if (__atomic_add_fetch(counter, 1u, __ATOMIC_ACQ_REL) != N) return false;
   __atomic_store_n(counter, 0u, __ATOMIC_RELAXED);
   return true;
 }
-// All ones: NaN in every float, an index that lies outside in integers.
+// Returns the value of elements that a kernel must not use. All bits are 1: a float is NaN, and a signed integer is -1,
+// which is no valid index.
 template <class V>
 WL_FN V wl_sim_outside() {
   V v;
@@ -172,7 +181,7 @@ template <int W, class P, class T>
 WL_FN void wl_write_past(P to, const T* from, int line) {
   wl_write<W>(to, from, line);
 }
-// Of the first threads of the block.
+// Makes the running thread wait at a barrier of the first `members` threads of its block.
 static inline void wl_sim_wait(int members, int line) {
   wl_sim& s = *wl_sim_now;
   s.lanes[s.thread].line = line;
@@ -202,7 +211,7 @@ WL_SIM_FN T wl_sim_exchange(T x, int mask, int line) {
   me.mask = mask;
   me.state = kSimShuffles;
   wl_sim_next(s);
-  // The fiber's own stack tells which thread this is.
+  // `me` is still this thread's lane after the switch, since the reference is saved on the fiber's own stack.
   __builtin_memcpy(&x, (void*)&me.taken, sizeof x);
   return x;
 }
@@ -210,7 +219,7 @@ template <int M, class T>
 WL_FN T wl_shuffle_xor(T x, int line = __builtin_LINE()) {
   return wl_sim_exchange(x, M, line);
 }
-// What a lane has among the N, a power of two, that this one is of.
+// Returns the x of lane number `lane` in the calling lane's group of N neighbouring lanes; N is a power of two.
 template <int N, class T>
 WL_FN T wl_shuffle(T x, int lane, int line = __builtin_LINE()) {
   wl_sim& s = *wl_sim_now;
@@ -225,8 +234,9 @@ WL_FN void wl_agree(T x, int line = __builtin_LINE()) {
   if (x != first && !both_nan) wl_sim_fail("lanes differ in a result that they have in common", line, Bits);
 }
 
-// A copy writes when it is sent, as anything may be there from then on, and again when it lands: at the wait that
-// covers it and no sooner.
+// Starts an asynchronous copy of W elements to shared memory; if they are not `inside`, zeros are copied. The copy
+// counts as a write twice: when it starts, since the destination is undefined from then on, and when it completes,
+// which happens at the wait for its group or at the end of its phase and never earlier.
 template <int W, class T, class E, long N, long M, bool O>
 WL_FN void wl_send_in(wl_shared<T, N> to, wl_global<E, M, O> from, bool inside, int line) {
   wl_sim& s = *wl_sim_now;
@@ -257,7 +267,7 @@ WL_FN void wl_send(wl_shared<T, N> to, wl_global<E, M, O> from, int line) {
 WL_FN void wl_commit() {
   ++wl_sim_now->lanes[wl_sim_now->thread].groups;
 }
-// Copies of a thread for which `now` holds land.
+// Completes the asynchronous copies of thread `thread` for which `now` returns true.
 template <class Now>
 static void wl_sim_land(int thread, Now now, int line) {
   wl_sim& s = *wl_sim_now;

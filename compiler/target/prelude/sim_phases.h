@@ -1,5 +1,8 @@
-// The simulated GPU's half, fourth part: phases (compiler/kernel/instrs.def), which order what threads of two roles do.
-// The first `Computing` threads of a block are no copiers.
+// The text before a kernel that runs on a simulated GPU, fourth part of five: phases (PTX's mbarrier), which order the
+// accesses of a block's compute threads and of its copier threads; compiler/kernel/instrs.def defines them.
+
+// Begins the phases of a buffer of Count elements, each of which needs Arrivals arrivals to end. The first Computing
+// threads of a block are compute threads, the others are copier threads.
 template <int Count, int Arrivals, int Computing, class T, long N>
 WL_FN void wl_begin_phases(wl_shared<T, N> p, int thread) {
   wl_sim& s = *wl_sim_now;
@@ -17,7 +20,9 @@ static int wl_sim_phase_at(wl_shared<T, N> p, int line) {
   if (p.at < 0 || p.at >= N || i == s.phase_count) wl_sim_fail("no such phase", line, p.at);
   return i;
 }
-// One more has arrived; the last one ends the phase, and then what was copied for it is there.
+// The running thread arrives at the current phase of element `number`. If `counts` is false, another thread's arrival
+// stands for this one. The last of the needed arrivals ends the phase and completes the asynchronous copies that belong
+// to it.
 static void wl_sim_arrive(int number, bool counts, int line) {
   wl_sim& s = *wl_sim_now;
   wl_sim_phase& phase = s.phases[number];
@@ -77,7 +82,9 @@ WL_FN void wl_await(wl_shared<T, N> p, long parity, int line = __builtin_LINE())
   for (int role = 0; role < 2; ++role)
     if (s.phases[number].told[role] > me.sees[role]) me.sees[role] = s.phases[number].told[role];
 }
-// Boxes of matrices: every copier copies some rows, in pieces of 16 bytes.
+// A matrix in global memory from which boxes are copied to shared memory, in place of NVIDIA's tensor map
+// (compiler/kernel/shared_factors.h). The extents and the distance of rows (`pitch`) are in elements. A box is copied
+// as pieces of 16 bytes: each copier thread copies every piece of some of its rows.
 template <class From>
 struct wl_sim_map {
   From from;
