@@ -167,14 +167,12 @@ EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& option
     if (upstream != nullptr) upstream->wake();
     if (vouching != nullptr) vouching->wake();
   };
-  jobs.looked_up = [this](const LookedUp& known) {
-    looked_up.add(known);
-    if (metrics != nullptr) metrics->looked_up(known.hits, known.misses);
-  };
+  jobs.found = [this](const LookedUp& known) { looked_up.add(known); };
   if (metrics != nullptr) {
     jobs.stored = [this](const std::vector<Trial>& trials) { metrics->trials_stored(trials); };
     jobs.reverified = [this](Reverified outcome) { metrics->reverified(kReverifiedNames[static_cast<int>(outcome)]); };
     jobs.lease_ended = [this](LeaseEnd why) { metrics->lease_ended(kLeaseEndNames[static_cast<int>(why)]); };
+    jobs.looked_up = [this](int64_t hits, int64_t misses) { metrics->looked_up(hits, misses); };
     jobs.job_ended = [this](JobState state) { metrics->job_ended(state); };
     jobs.first_kernel = [this](double seconds) { metrics->first_kernel(seconds); };
     jobs.best_kernel = [this](double seconds) { metrics->best_kernel(seconds); };

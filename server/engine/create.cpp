@@ -29,18 +29,12 @@ bool suffices(const Store::WholeAnswer& whole, const TuneOptions& asked) {
          (whole.budget_s == 0 || (asked.budget_s > 0 && whole.budget_s >= asked.budget_s));
 }
 
-LookedUp look_up(const JobPlan& plan, const Records& records, const TuneOptions& asked) {
-  LookedUp known;
-  for (const PlannedGroup& group : plan.groups) {
+int64_t missing_groups(const JobPlan& plan, const Records& records, const TuneOptions& asked) {
+  return std::count_if(plan.groups.begin(), plan.groups.end(), [&](const PlannedGroup& group) {
     const auto record = records.find(group.key);
     const int64_t needed = group.searched() && !asked.require_cached ? asked.trials : 1;
-    if (asked.retune || record == records.end() || !satisfies(record->second, needed, asked.budget_s)) {
-      ++known.misses;
-    } else {
-      known.hit(record->second);
-    }
-  }
-  return known;
+    return asked.retune || record == records.end() || !satisfies(record->second, needed, asked.budget_s);
+  });
 }
 
 // Calls `work`, blocks until it has called back, and returns the problem that it reported.
@@ -60,8 +54,9 @@ absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const
   const std::string problem =
       wait_for([&](const auto& done) { find_missing(store, elsewhere, *job.plan, job.row, done); });
   WL_ASSIGN_OR_RETURN(const Records records, known_records(store, *job.plan, job.row.team));
-  job.known = look_up(*job.plan, records, asked);
-  const int64_t missing = job.known.misses;
+  const int64_t missing = missing_groups(*job.plan, records, asked);
+  job.misses = missing;
+  job.hits = static_cast<int64_t>(job.plan->groups.size()) - missing;
   if (missing == 0 && (asked.require_cached || !compiler.refines(asked.cover))) {
     if (auto result = assemble(*job.plan, records, {}); result.ok()) answer_job(job.row, *std::move(result));
   } else if (asked.require_cached) {
@@ -97,7 +92,7 @@ std::function<absl::Status()> waiting_for(const TuneOptions& asked, std::optiona
 
 absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers,
                                       const Elsewhere& elsewhere, Work* work) {
-  NewJob job{.row = std::move(row), .plan = {}, .result_id = {}, .known = {}};
+  NewJob job{.row = std::move(row), .plan = {}, .result_id = {}};
   const TuneOptions& asked = job.row.options;
   auto device = workers.device_for(asked, job.row.team);
   std::string problem;
@@ -112,9 +107,7 @@ absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& 
     if (!asked.retune) {
       WL_ASSIGN_OR_RETURN(auto whole, store.whole_answer(job.result_id));
       if (whole && suffices(*whole, asked)) {
-        const JobResult& had = whole->result;
-        job.known = {.hits = static_cast<int64_t>(had.groups.size()),
-                     .saved_s = had.compile_s + had.check_s + had.measure_s};
+        job.hits = static_cast<int64_t>(whole->result.groups.size());
         answer_job(job.row, std::move(whole->result));
         job.result_id.clear();  // emptied, because the store has this answer already
         return job;

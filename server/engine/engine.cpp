@@ -128,7 +128,8 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
   log_line(spdlog::level::info, "job created", fields_of(made));
   if (is_done(made.state)) {
     log_line(spdlog::level::info, "job ended", fields_of(made));
-    impl_->options.looked_up(job.known);
+    impl_->options.looked_up(job.hits, job.misses);
+    if (job.row.result) impl_->options.found(found_in(*job.row.result));
     impl_->options.job_ended(made.state);
   } else {
     // The view exists before the engine's thread takes the job up, so that clients find the job meanwhile.

@@ -79,8 +79,10 @@ struct EngineOptions : EngineSettings {
   std::function<void(LeaseEnd)> lease_ended = [](LeaseEnd) {};
   // Called on the engine's thread with the outcome of verifying a record again.
   std::function<void(Reverified)> reverified = [](Reverified) {};
-  // Called for a new job with what the store had for it.
-  std::function<void(const LookedUp&)> looked_up = [](const LookedUp&) {};
+  // Called for a new job with the numbers of its groups that have, and have not, a sufficient record in the store.
+  std::function<void(int64_t hits, int64_t misses)> looked_up = [](int64_t, int64_t) {};
+  // Called for a job that has ended with a result: how many of its kernels the store had before.
+  std::function<void(const LookedUp&)> found = [](const LookedUp&) {};
   std::function<void(JobState)> job_ended = [](JobState) {};
   // Called with the seconds from the start of a search until its first correct kernel, and until the fastest kernel of
   // its rounds; not called for searches that began before this process.

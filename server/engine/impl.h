@@ -96,7 +96,7 @@ struct NewJob {
   JobRow row;
   std::optional<JobPlan> plan;  // the job's plan, if the device is known and the store has no answer to the whole job
   std::string result_id;  // id under which the job's result is stored for later jobs; empty: it is not stored for them
-  LookedUp known;         // for how many of the job's groups the store has records
+  int64_t hits = 0, misses = 0;  // numbers of the job's groups with and without a sufficient record in the store
 };
 // Answers a job from the store, or plans it. Records and devices that the store lacks are looked for at the upstream
 // first. If the device is not known yet, the job stays queued, which is no error.

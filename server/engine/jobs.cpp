@@ -309,6 +309,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
       job.row.error = absl::Status(result.status().code(), cat(result.status().message(), why_none(job)));
     }
   }
+  if (job.row.result && !job.reverifying) options_.found(found_in(*job.row.result, job.records));
   const absl::Status stored = store_->finish_job(job.row, answer);
   if (!stored.ok() && job.row.error.ok()) {
     job.row.state = JobState::kFailed;

@@ -1,22 +1,39 @@
-// How many of the kernels that jobs need the store had already.
+// How many of the kernels that jobs end with the store had before.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
+#include <string>
 
 #include "compiler/base/job.h"
 
 namespace wl {
 
-// What the store had for the groups of jobs.
+// How many kernels of jobs the store had before, and what that saved.
 struct LookedUp {
-  int64_t hits = 0, misses = 0;  // numbers of groups with and without a sufficient record
-  double saved_s = 0;            // seconds that workers took for the searches that led to the records of the hits
-  void hit(const KernelRecord& record) {
-    ++hits;
-    saved_s += record.compile_s + record.check_s + record.measure_s;
-  }
+  int64_t hits = 0, misses = 0;  // numbers of kernels that the store had and lacked
+  double saved_s = 0;            // seconds of workers that the searches for the kernels of the hits had taken
 };
+
+// Returns what the store had of the result of a job that was answered from the store as a whole.
+inline LookedUp found_in(const JobResult& result) {
+  return {static_cast<int64_t>(result.groups.size()), 0, result.compile_s + result.check_s + result.measure_s};
+}
+// Returns what the store had of another job's result. `records`: the records of the job's groups, by key.
+inline LookedUp found_in(const JobResult& result, const std::map<std::string, KernelRecord>& records) {
+  LookedUp known;
+  for (const GroupResult& group : result.groups) {
+    const auto record = records.find(group.key);
+    if (group.source != "cached" || record == records.end()) {
+      ++known.misses;
+      continue;
+    }
+    ++known.hits;
+    known.saved_s += record->second.compile_s + record->second.check_s + record->second.measure_s;
+  }
+  return known;
+}
 
 // The sum over all jobs since the coordinator started. Thread-safe.
 class LookedUpSum {

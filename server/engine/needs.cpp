@@ -26,17 +26,12 @@ absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
 }
 
 absl::Status Jobs::need_all(ActiveJob& job) {
-  LookedUp known;
+  int64_t misses = 0;
   for (const PlannedGroup& group : job.plan->groups) {
     WL_RETURN_IF_ERROR(need(job, group, group.searched() ? job.row.options.trials : 1));
-    const auto record = job.records.find(group.key);
-    if (job.searches.contains(group.key) || record == job.records.end()) {
-      ++known.misses;
-    } else {
-      known.hit(record->second);
-    }
+    misses += job.searches.contains(group.key) ? 1 : 0;
   }
-  options_.looked_up(known);
+  options_.looked_up(static_cast<int64_t>(job.plan->groups.size()) - misses, misses);
   return absl::OkStatus();
 }
 
