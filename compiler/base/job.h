@@ -66,7 +66,8 @@ inline std::string principal_of(std::string_view worker) {
   return std::string(worker.substr(0, worker.find('/')));
 }
 // Returns the name of a worker or of a principal for people: without the escapes that a principal has for the "/", "#"
-// and "%" of the URI of its certificate, so "spiffe://lab/two/gpu0" for "spiffe:%2F%2Flab%2Ftwo/gpu0".
+// and "%" of the URI of its certificate, so "spiffe://lab/two/gpu0" for "spiffe:%2F%2Flab%2Ftwo/gpu0". It undoes
+// Authorizer::as_principal() exactly, by which server/services/authorizer.cpp finds the row of a principal.
 std::string shown_name(std::string_view worker);
 // The principal of all workers whose callers showed nothing that identifies them. No caller can have this name.
 inline constexpr std::string_view kNobodyKnown = "local";
