@@ -130,9 +130,8 @@ class RealGroup : public GroupCompiler {
       WL_ASSIGN_OR_RETURN(const Point point, library_->space.parse(plan));
       return library_source(graph_, domain_, *library_, library_->space.schedule(point), machine_);
     }
-    WL_ASSIGN_OR_RETURN(const Point point, space_.parse(plan));
-    const Schedule schedule = space_.schedule(point);
-    WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(graph_, domain_, schedule, machine_));
+    WL_ASSIGN_OR_RETURN(const Schedule schedule, schedule_of(plan));
+    WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(schedule));
     return emit(kernel, machine_, hash_, listing_of(graph_, domain_, schedule));
   }
 
@@ -150,7 +149,8 @@ class RealGroup : public GroupCompiler {
       WL_ASSIGN_OR_RETURN(const Source source, generate(plan));
       return source.text;
     }
-    WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(plan));
+    WL_ASSIGN_OR_RETURN(const Schedule schedule, schedule_of(plan));
+    WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(schedule));
     return print(kernel);
   }
 
@@ -176,13 +176,17 @@ class RealGroup : public GroupCompiler {
     return plans;
   }
 
-  absl::StatusOr<Kernel> kernel_of(const std::string& plan) const {
+  absl::StatusOr<Schedule> schedule_of(const std::string& plan) const {
     WL_ASSIGN_OR_RETURN(const Point point, space_.parse(plan));
-    return lower(graph_, domain_, space_.schedule(point), machine_);
+    return space_.schedule(point);
+  }
+
+  absl::StatusOr<Kernel> kernel_of(const Schedule& schedule) const {
+    return lower(graph_, domain_, schedule, machine_);
   }
 
   absl::StatusOr<Features> features(const Point& point) const {
-    WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(graph_, domain_, space_.schedule(point), machine_));
+    WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(space_.schedule(point)));
     return features_of(kernel, machine_);
   }
 
