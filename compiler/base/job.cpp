@@ -41,8 +41,8 @@ void add(Encoder& out, const Source& source) {
   out.integer(source.grid).integer(source.threads).integer(source.scratch_bytes);
   if (source.load_bytes != 0 || source.store_bytes != 0) out.integer(source.load_bytes).integer(source.store_bytes);
   if (source.passes != 1 || source.work_bytes != 0)
-    // The number of passes and the size of the workspace are left out for kernels of one pass, so that digests of older
-    // records stay valid.
+    // The number of passes and the size of the workspace are left out for kernels of one pass without a workspace, so
+    // that digests of older records stay valid.
     out.integer(source.passes).integer(source.work_bytes);
   // An empty name of a library is left out, so that older digests stay valid.
   if (!source.library.empty()) out.text(source.library);

@@ -18,7 +18,7 @@
 namespace wl {
 
 inline constexpr int kOutcomeCount = 6;
-using OutcomeCounts = std::array<int64_t, kOutcomeCount>;  // numbers of trials, indexed by Outcome
+using OutcomeCounts = std::array<int64_t, kOutcomeCount>;  // number of trials with each outcome, indexed by Outcome
 
 struct TuneOptions {
   std::string target = "cpu";
@@ -162,8 +162,9 @@ struct ResultBuffer {
 };
 
 struct Step {
-  int group = 0;               // index of the step's group in JobResult::groups
-  std::vector<int> arguments;  // the step's buffers: indices in JobResult::buffers, in the order of problem.buffers
+  int group = 0;  // index of the step's group in JobResult::groups
+  // Index in JobResult::buffers of each argument of the step, in the order of problem.buffers.
+  std::vector<int> arguments;
   bool operator==(const Step&) const = default;
 };
 
@@ -201,7 +202,7 @@ struct JobResult {
   std::string environment;
   std::string warploom_version;
   int64_t cover_rounds = 0;             // how often the cover was changed because of measured times
-  bool cover_certified = false;         // whether no candidate that was not measured could improve the cover
+  bool cover_certified = false;         // whether every candidate that could improve the cover was measured
   std::vector<TimedCover> covers = {};  // the covers that were timed as a whole; empty: none was
   MeasuredRates rates = {};             // rates of the device, from a worker that was connected when the job ended
   // Returns the time in ns of the whole program, its kernels one after another: undisturbed_ns() of the chosen cover,

@@ -127,11 +127,12 @@ struct Recipe {
   int max_repeats = 200;
   int64_t budget_ns = 150'000'000;       // time in ns that measuring one candidate may take
   int64_t deadline_ns = 20'000'000'000;  // time in ns for one candidate as a whole; after that the runner is killed
-  double hopeless_factor = 2.0;          // timing ends early if the first two samples exceed best_ns by this factor
-  int64_t best_ns = 0;                   // the group's best undisturbed_ns() when the batch was leased; 0: none yet
-  bool interleave = false;               // whether the candidates take turns in rounds, as in a promotion
-  int threads = 0;                       // threads that run a CPU kernel; 0: as many as its Source says
-  double lost_factor = 0;  // if > 0: after some rounds, candidates slower than the best one by this factor are dropped
+  // Timing ends early if all samples, at least two, exceed best_ns by this factor.
+  double hopeless_factor = 2.0;
+  int64_t best_ns = 0;      // the group's best undisturbed_ns() when the batch was leased; 0: none yet
+  bool interleave = false;  // whether the candidates take turns in rounds, as in a promotion
+  int threads = 0;          // threads that run a CPU kernel; 0: as many as its Source says
+  double lost_factor = 0;   // if > 0: after some rounds, candidates slower than the best one by this factor are dropped
   bool operator==(const Recipe&) const = default;
 };
 

@@ -7,7 +7,8 @@
 
 namespace wl {
 
-// Returns how many letters must be changed, left out, inserted or swapped with a neighbour to turn `a` into `b`.
+// Returns the least number of edits that turn `a` into `b`. An edit changes, removes or inserts a letter, or swaps
+// two neighbouring letters.
 int edit_distance(std::string_view a, std::string_view b);
 
 // Returns " (did you mean NAME?)" with the name nearest to `word`, the first of equally near ones, or "" if none is

@@ -192,7 +192,7 @@ class Parts {
     return absl::OkStatus();
   }
 
-  // Returns the factor `by` of the operand of a sum as a factor of the sum itself, in its shape; -1: impossible.
+  // Returns the factor `by` of an operand as a factor of the sum of that operand, in the sum's shape; -1: impossible.
   NodeId spread_factor(NodeId sum, size_t position, NodeId by) {
     const Node& node = from_.nodes[sum];
     const Node& factor = from_.nodes[by];
@@ -203,7 +203,7 @@ class Parts {
     return in_sum(node, position, dims) ? after_.spread(value, node, dims) : -1;
   }
 
-  // Whether a node has the same value at all positions of the carried axis.
+  // Whether a node of the slab has the same value at all positions along the carried axis.
   bool is_level(NodeId id) const {
     const Node& node = from_.nodes[id];
     return node.op == Op::constant || (node.op == Op::broadcast && !moves_[id] && dim(id) >= 0 &&
@@ -216,7 +216,7 @@ class Parts {
     const Node& node = from_.nodes[id];
     if (rounds(node)) {
       const InTurn value = multiple(node.operands[0], factors);
-      // The function's values are at most 1. Other products may leave the range of f16 while factors are left out.
+      // Only the function's values surely fit in f16: they are at most 1. Other products may overflow without factors.
       const bool in_range = node.dtype == DType::bf16 || value.node == turn_memo_[function_.value].node;
       if (value.node < 0 || !in_range) return {};
       return {turn_.cast(value.node, node.dtype), value.first};
@@ -318,7 +318,7 @@ class Parts {
     return {turn_.add_node(std::move(node)), first_there};
   }
 
-  // Contraction `id` in an iteration, times `scale`. `a`, `b`: its operands, if built already. `sums`: result in f32.
+  // Builds contraction `id` of an iteration, times `scale`. `a`, `b`: operands built before. `sums`: its result is f32.
   NodeId contraction(NodeId id, InTurn a, InTurn b, bool out_first, double scale, bool sums = false) {
     const Node& node = from_.nodes[id];
     Einsum einsum = parse_einsum(node.text).value();

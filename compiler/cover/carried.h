@@ -38,7 +38,7 @@ struct CarriedEnd {
 struct CarriedParts {
   struct Part {
     Graph graph;
-    std::map<std::string, CarriedEnd> ends;  // of each input and output of `graph`, by its name
+    std::map<std::string, CarriedEnd> ends;  // what each input and output of `graph` stands for, by its name
   };
   Part before, place, turn, after;
   std::vector<CarriedValue> values;

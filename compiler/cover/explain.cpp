@@ -40,7 +40,7 @@ class Explanation {
     }
   }
 
-  // Returns the explanation, which is incomplete if the work ends first.
+  // Returns the text of the explanation. If the Work ends first, the text is incomplete.
   std::string text() {
     Cost now, alone;
     size_t ops = 0;
@@ -75,7 +75,7 @@ class Explanation {
     return absl::StrJoin(names, ", ");
   }
 
-  // Returns the cost of a group of the cover, even if the group is not worthwhile() (legal.h).
+  // Returns the cost of a group of the cover. Unlike the covers, it accepts groups that are not worthwhile() (legal.h).
   absl::StatusOr<Cost> cost_of_group(const Group& group) const {
     const Graph part = extract(values_.graph(), group);
     WL_ASSIGN_OR_RETURN(const Domain domain, analyze_group(part, machine_));

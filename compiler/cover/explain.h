@@ -29,7 +29,7 @@ absl::StatusOr<CoverExplanation> explain(const Composition& result, const Machin
 // without it.
 std::string themed(std::string picture);
 
-// Used in this folder only.
+// picture_of() returns the SVG of an Explanation; it is used only in compiler/cover.
 class CoverValues;
 std::string picture_of(const CoverValues& values, const Cover& cover);
 

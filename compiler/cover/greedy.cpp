@@ -53,7 +53,8 @@ class Greedy {
   struct Part {
     std::vector<NodeId> anchors;  // the nodes that are the part's own work, ascending
     int64_t bytes = 0;
-    size_t contract_atoms = 0;  // number of atoms (loops) of the part's contraction alone; 0: no contraction
+    // Number of atoms (loops) of a kernel for the part's contraction alone; 0: the part has no contraction.
+    size_t contract_atoms = 0;
     bool alive = true;
     int version = 0;  // incremented by a merge; mergers proposed for an earlier version are outdated
   };

@@ -8,12 +8,15 @@
 namespace wl {
 namespace {
 
-// The most cost of ops on a contraction's operands in its kernel; below kCheapWork, since operands are read repeatedly.
+// The largest total cost of ops that may compute a contraction's operands within its kernel. It is below kCheapWork,
+// since the kernel reads operands, and so computes them, repeatedly.
 constexpr int kCheapPrologue = 2;
 constexpr int64_t kLongReduction = 1 << 16;
 constexpr int kMaskPrologue = 3 * kCheapWork;  // cost of the ops of a mask: two conditions on coordinates, and a select
-constexpr double kMasked = 0.75;               // packing for a mask pays if it leaves at most this share of products
-constexpr int64_t kMaskedTile = 16;  // least extents of a masked contraction's innermost loops over rows and columns
+// Packing an operand because of a mask is worth it if at most this share of the products remains.
+constexpr double kMasked = 0.75;
+// The innermost loops over rows and columns of a masked contraction must be at least this long.
+constexpr int64_t kMaskedTile = 16;
 
 // Whether an operand of the contraction is computed from narrower elements that vary along the reduced axes, as a
 // converted or dequantised weight is. Storing such an operand would move more bytes than reading the narrow elements
@@ -29,8 +32,9 @@ bool is_widened(const Graph& group, const Domain& domain, int position) {
   return widened;
 }
 
-// Whether the contraction's operands have masks that leave out many of its products. Fusing such masks pays although an
-// operand must then be packed, and although rows and batch, which could be one loop, become separate loops.
+// Whether the contraction's operands have masks that leave out many of its products. Fusing such masks is worth it,
+// although an operand must then be packed, and although rows and batch, which could be one loop, become separate
+// loops.
 bool is_masked(const Graph& group, const Domain& domain, int prologue) {
   if (prologue > kMaskPrologue) return false;
   const auto is_tile = [&](const std::vector<AtomId>& role) {
@@ -50,7 +54,8 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
   if (domain.cls == LoopClass::kContract) {
     std::vector<char> before(group.nodes.size(), 0);
     before[domain.contract] = 1;
-    // The cost of all ops on the contraction's operands, and of those whose values vary along the reduced axes.
+    // The total cost of the ops that compute the contraction's operands, and of those among them whose values vary
+    // along the reduced axes.
     int prologue = 0, along_depth = 0;
     for (NodeId id = domain.contract; id >= 0; --id) {
       if (!before[id]) continue;
@@ -62,9 +67,10 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
         along_depth += cost;
     }
     if (is_masked(group, domain, prologue)) return true;
-    if (domain.atoms.size() > contract_atoms) return false;  // loops that only the epilogue has would split the tiles
-    // The operand that has the rows is read in place. If it were computed in this kernel, it would have to be packed,
-    // which costs about as much as 200 further columns.
+    // Loops that only the epilogue has would cut the contraction's tiles into smaller ones.
+    if (domain.atoms.size() > contract_atoms) return false;
+    // The operand that the rows of the result depend on is read in place. Computing it in this kernel would require
+    // packing it, which costs about as much as 200 further columns of the result.
     if (domain.operands[domain.contract][domain.swapped ? 1 : 0].source >= 0) return false;
     return prologue <= kCheapPrologue ||
            (along_depth <= kCheapWork && is_widened(group, domain, domain.right_operand()));
@@ -72,7 +78,8 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
   if (domain.cls != LoopClass::kMap && extent_of(domain, domain.parallel) < machine.threads &&
       extent_of(domain, domain.reduced) > kLongReduction &&
       domain.atoms[shared_atom(domain)].extent < machine.threads * machine.target->lanes)
-    return false;  // one thread would do all the work, and no loop is long enough to be divided among threads
+    // The parallel loops are too few for the threads, and no loop is long enough to be divided among them instead.
+    return false;
   for (size_t id = 0; id < domain.operands.size(); ++id) {
     if (domain.operands[id].empty() || info(group.nodes[id].op).cost <= kCheapWork) continue;
     if (domain.vector < 0 || !holds(domain.varies[id], domain.vector)) continue;

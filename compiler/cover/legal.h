@@ -6,7 +6,8 @@
 
 namespace wl {
 
-inline constexpr size_t kMaxGroupAnchors = 64;  // the most anchors of a group; limits compile time and registers
+// Largest number of anchors of a group; limits compile time and registers.
+inline constexpr size_t kMaxGroupAnchors = 64;
 
 // Whether one kernel for the group does no more work than separate kernels for its parts would. contract_atoms: the
 // number of atoms (loops) that the group's contraction has when it is alone; 0: there is no contraction. A group with

@@ -10,7 +10,8 @@ absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machin
   std::vector<Group> groups = values.copies();
   std::vector<std::vector<NodeId>> own(graph.nodes.size());
   for (NodeId anchor : values.anchors()) own[anchor].push_back(anchor);
-  for (NodeId anchor : values.anchors()) {  // operands come before their readers, so a chain of casts moves as a whole
+  // Anchors come after their operands, so a chain of casts moves into the reader of its last cast.
+  for (NodeId anchor : values.anchors()) {
     if (graph.nodes[anchor].op != Op::cast || values.is_output(anchor) || values.readers(anchor).size() != 1) continue;
     if (!go_on(work, kAnalysisSteps)) return work->status();
     std::vector<NodeId>& into = own[values.readers(anchor)[0]];

@@ -34,7 +34,7 @@ std::vector<NodeId> components(const Graph& group) {
   return root;
 }
 
-// Returns one group for each connected component, with the outputs that the component computes.
+// Returns one group for each connected component of `group`. Each stores the outputs that its component computes.
 absl::StatusOr<std::vector<Group>> parts_of(const Graph& group) {
   const std::vector<NodeId> component = components(group);
   std::map<NodeId, Group> found;

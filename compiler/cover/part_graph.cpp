@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-constexpr int kMaxLook = 2048;  // most edges that may_merge() follows in one direction
+constexpr int kMaxLook = 2048;  // largest number of edges that may_merge() follows in one direction
 
 }  // namespace
 
@@ -64,7 +64,7 @@ bool PartGraph::may_merge(int from, int to) {
 void PartGraph::merge(int from, int to) {
   const auto a = static_cast<size_t>(from), b = static_cast<size_t>(to);
   if (knows_leading_ && leading_.empty()) {
-    // If this path is taken, all predecessors of `to` have lower numbers than `from`.
+    // No part between the two leads to `to`, so the merged part keeps the number of `from`.
   } else if (knows_led_ && led_.empty()) {
     rank_[a] = rank_[b];
   } else {

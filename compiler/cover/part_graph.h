@@ -11,20 +11,21 @@ namespace wl {
 
 class PartGraph {
  public:
-  // Makes `count` parts without edges. Their numbers must be a topological order.
+  // Makes `count` parts without edges. The parts' numbers, from 0, must be a topological order of the edges to be
+  // added.
   explicit PartGraph(int count);
-  void add_edge(int from, int to);  // requires from < to; to be called before the first merge
+  void add_edge(int from, int to);  // `from` must be less than `to`; all edges must be added before the first merge
   const std::set<int>& before(int part) const { return before_[static_cast<size_t>(part)]; }
   const std::set<int>& after(int part) const { return after_[static_cast<size_t>(part)]; }
 
   // Whether the part `to` may be merged into its predecessor `from`: no path from `from` to `to` leads through a third
   // part. Also false if too many parts lie between the two, so that the test takes constant time.
   bool may_merge(int from, int to);
-  void merge(int from, int to);  // may_merge(from, to) must have been called just before
+  void merge(int from, int to);  // merges `to` into `from`; the last call of may_merge() must have been for this pair
 
  private:
-  // Finds the parts numbered between `from` and `to` that lead to `to` or, with `forward`, to which `from` leads.
-  // Returns false if there are too many.
+  // Finds the parts numbered between `from` and `to` that lead to `to` or, if `forward` is true, to which `from`
+  // leads. Returns false if too many edges must be followed.
   bool find_between(bool forward, int from, int to, std::vector<int>& found);
   bool by_rank(int x, int y) const { return rank_[static_cast<size_t>(x)] < rank_[static_cast<size_t>(y)]; }
 
@@ -32,7 +33,8 @@ class PartGraph {
   std::vector<int> rank_;
   std::vector<int> seen_;
   int search_ = 0;
-  // What may_merge() found for merge(): the parts between the two that lead to `to`, and those to which `from` leads.
+  // The parts numbered between `from` and `to` that lead to `to`, and those to which `from` leads; may_merge() finds
+  // them and merge() uses them.
   std::vector<int> leading_, led_;
   bool knows_leading_ = false, knows_led_ = false;
 };

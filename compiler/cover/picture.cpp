@@ -12,7 +12,8 @@ namespace wl {
 namespace {
 
 constexpr int kWidth = 150, kHeight = 34, kGap = 24, kRow = 64, kMargin = 20;
-// The distance in pixels and the number of the lanes in which lines run to the right of a column of boxes.
+// The distance in pixels between the lanes in which lines run to the right of a column of boxes, and the number of
+// lanes.
 constexpr int kLane = 6, kLanes = 3;
 
 struct Box {

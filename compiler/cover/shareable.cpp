@@ -8,7 +8,7 @@ namespace {
 // Gives an input that is only read through one reshape the shape of that reshape. Blocks can then divide its
 // dimensions, for example the heads of a projection to q, k and v.
 void take_inputs_as_read(Graph& group) {
-  std::vector<NodeId> view(group.nodes.size(), -1);  // of each input: the first node that reads it; -1: none
+  std::vector<NodeId> view(group.nodes.size(), -1);  // for each input: the first node that reads it; -1: no node does
   std::vector<char> otherwise(group.nodes.size(), 0);
   for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id)
     for (NodeId operand : group.nodes[id].operands) {

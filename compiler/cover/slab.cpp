@@ -45,7 +45,8 @@ bool reshaped(const Shape& from, const Shape& to, const Cuts& wanted, Cuts& need
     for (size_t k = j; k-- > first_to;)
       if (wanted[k].axis >= 0) leading = k;
     if (leading == j) continue;
-    int64_t inside = 1;  // number of elements in one step along the cut dimension
+    // Number of elements in the result's dimensions after the cut one, within this group of dimensions.
+    int64_t inside = 1;
     for (size_t k = first_to; k < j; ++k) {
       if (k < leading && to[k] != 1) return false;
       if (k > leading && wanted[k].axis >= 0) return false;
@@ -174,8 +175,8 @@ class Demand {
     return absl::OkStatus();
   }
 
-  // Returns the cut of a summed dimension of `operand`: one iteration's part of the carried axis; any other stays
-  // whole.
+  // Returns the cut of a summed dimension of `operand`: if it is the carried axis, the part of one iteration;
+  // otherwise the whole dimension.
   Slab::Cut reduced(NodeId operand, size_t dimension) const {
     if (carried_ == nullptr || carried_->dim[operand] != static_cast<int>(dimension)) return {};
     return {static_cast<int>(slab_.counts.size()), turn_};

@@ -25,7 +25,8 @@ struct Slab {
   // The graph of block 0. Inputs are whole; a cut input is followed by a slice. A cut iota becomes an input that holds
   // the block's part of its numbers.
   Graph graph;
-  std::vector<NodeId> origin;          // of each node of `graph`: the group's node; -1: none, it is a slice of an input
+  // For each node of `graph`: the node of the group from which it is made; -1: it is a slice of an input.
+  std::vector<NodeId> origin;
   std::vector<std::vector<Cut>> cuts;  // of each node of the group: how its dimensions are cut
   std::vector<char> needed;            // of each node of the group: whether a block needs it
   // Returns, for each axis of blocks, by how many elements of the row-major buffer of the group's `node` a block's part

@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-// How many times as fast as memory a GPU's L2 cache is read; about 3 on an H100.
+// How many times as fast a GPU reads its L2 cache as its memory; about 3 on an H100.
 constexpr double kTeamCacheGain = 3;
 // Limits for large graphs without repeated blocks: the number of rounds of mergers, and of different mergers that are
 // tried. Those that save most are tried first.
@@ -47,7 +47,8 @@ double reread_bytes(const Graph& group, const Stitched& choice, const Machine& m
 // exist.
 double spilled_bytes(const Stitched& choice, const Machine& machine) {
   if (machine.target->is_gpu()) return 0;
-  std::vector<int64_t> held(choice.stages.size());  // of each stage: bytes of the values that a block keeps during it
+  // For each stage: the bytes of the values that a block keeps during it.
+  std::vector<int64_t> held(choice.stages.size());
   for (const StitchKept& kept : choice.kept)
     for (size_t stage = kept.first; stage <= kept.last; ++stage) held[stage] += kept.bytes();
   double bytes = 0;

@@ -20,7 +20,8 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostStages = 6;
-// The most stages (loop nests) of a block that iterates over parts of an axis, without those of a shorter last part.
+// The largest number of stages (loop nests) of a block that iterates over parts of an axis. The stages of a shorter
+// last part do not count.
 constexpr size_t kMostTurning = 8;
 constexpr int64_t kRows[] = {32, 64, 16, 128, 8, 256, 4};
 
@@ -111,7 +112,8 @@ class Stitcher {
     }
     if (const CarriedLimit limit = carried_limit(group_, axis); limit.row >= 0) {
       const Slab::Cut cut = slab_.cuts[limit.row][static_cast<size_t>(group_.nodes[limit.row].ints[0])];
-      // No other row of the block depends on as many elements of the axis as its last row.
+      // The last row of a block depends on the most elements of the axis, so it decides how many elements the block
+      // visits.
       if (cut.axis >= 0 && cut.axis < static_cast<int>(slab_.counts.size()) && cut.length + limit.plus > 0)
         result_.turns.visited = {cut.axis, cut.length - 1 + limit.plus, cut.length};
     }
@@ -201,8 +203,8 @@ class Stitcher {
     return absl::OkStatus();
   }
 
-  // Returns the domain of a stage. Domains are remembered, since many stages are the same in blocks of other groups, or
-  // of other numbers of rows.
+  // Returns the domain of a stage. Domains are kept in the memo, since blocks of other groups, or with other numbers
+  // of rows, often have the same stages.
   const absl::StatusOr<Domain>& domain_of(const Graph& stage, const std::vector<std::vector<int64_t>>& pitches) {
     return CoverMemo::remembered(options_.memo->stages, structure_of(stage, pitches),
                                  [&] { return analyze(stage, machine_, pitches); });
@@ -226,7 +228,8 @@ class Stitcher {
     return origins != nullptr ? cat("%", was_[(*origins)[node]]) : cat("a value of a turn");
   }
 
-  // Returns what the part's output whose node is `stored` stands for; all fields are -1 if there is no such output.
+  // Returns what an output of the part stands for, namely the output with the node `stored`. If there is none, all
+  // fields are -1.
   static CarriedEnd end_of(const CarriedParts::Part& part, NodeId stored) {
     for (const Output& output : part.graph.outputs)
       if (output.node == stored) return part.ends.at(output.name);
@@ -257,7 +260,8 @@ class Stitcher {
   const Slab slab_;
   const StitchOptions& options_;
   Stitched result_;
-  std::map<NodeId, int> kept_;   // of a node of the part's graph: its index in Stitched::kept
+  // For each node of the part's graph that is kept in scratch: its index in Stitched::kept.
+  std::map<NodeId, int> kept_;
   std::set<int> stored_values_;  // indices of the carried values that some stage has stored
   size_t stored_ = 0;            // number of the group's outputs that some stage has stored
 };
@@ -319,7 +323,7 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, const 
   size_t row = shape.size();  // the dimension that is cut among blocks: the one that can be cut into most parts
   for (size_t i = 0; i < shape.size(); ++i)
     if (lengths[i] < shape[i] && (row == shape.size() || shape[i] / lengths[i] >= shape[row] / lengths[row])) row = i;
-  if (row == shape.size()) {  // no dimension can be cut: reports why the first one cannot
+  if (row == shape.size()) {  // no dimension can be cut: the error says why the first dimension cannot be cut
     lengths[0] = 1;
     const absl::Status status = slab_of(group, lengths).status();
     return status.ok() ? invalid("an output of one element cannot be divided among blocks") : status;

@@ -9,10 +9,11 @@ namespace {
 
 // The usual numbers of rows of a block that iterates over parts of a reduced axis.
 constexpr int64_t kTurnRows[] = {64, 128, 256};
-constexpr int64_t kMostTurnRows = 1024;             // most rows of a block if none of kTurnRows fits
+constexpr int64_t kMostTurnRows = 1024;             // largest number of rows of a block if none of kTurnRows fits
 constexpr int64_t kTurnLengths[] = {128, 64, 256};  // usual lengths of an iteration along the axis, best first
 constexpr int64_t kShortTurns[] = {32, 16};         // lengths of an iteration along axes of at most kTurnLengths[1]
-constexpr int64_t kLanes = 16;                      // lanes of a vector, which a block's rows should fill
+// Number of lanes of a vector; the rows of a block should fill whole vectors.
+constexpr int64_t kLanes = 16;
 
 }  // namespace
 

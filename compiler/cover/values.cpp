@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kSmallGroup = 16;  // memory is reserved for so many ops of a group; most groups have no more
+constexpr size_t kSmallGroup = 16;  // lists reserve memory for this many ops of a group, which suffices for most groups
 
 bool contains(const std::vector<NodeId>& sorted, NodeId id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);
@@ -83,7 +83,7 @@ Fingerprint CoverValues::structure(const Group& group) const {
     result.add(as_read_[read].b);
   }
   for (NodeId op : group.ops) {
-    if (visited_[op] == walk_) continue;  // an op that is also among the group's reads already has a number
+    if (visited_[op] == walk_) continue;  // an op that the group also reads has been numbered above
     for (NodeId operand : graph_->nodes[op].operands) result.add(static_cast<uint64_t>(place_[operand]));
     result.add(fingerprints_[op].a);
     result.add(fingerprints_[op].b);

@@ -12,7 +12,7 @@
 
 namespace wl {
 
-inline constexpr uint64_t kAnalysisSteps = 50;  // steps of Work that analysing a small group counts as
+inline constexpr uint64_t kAnalysisSteps = 50;  // analysing a small group counts as this many steps of a Work
 
 // A cache of answers about groups on one machine, by the group's structure. Covers of graphs that have equal parts can
 // share a cache.
@@ -42,14 +42,16 @@ class CoverValues {
   static absl::StatusOr<CoverValues> make(const Graph& graph, const Machine& machine, CoverMemo* memo = nullptr,
                                           Work* work = nullptr);
 
-  const std::vector<NodeId>& anchors() const { return anchors_; }                       // all anchors, ascending
-  const std::vector<NodeId>& sources(NodeId anchor) const { return sources_[anchor]; }  // the anchors that it reads
+  const std::vector<NodeId>& anchors() const { return anchors_; }  // all anchors, ascending
+  // The anchors that `anchor` reads.
+  const std::vector<NodeId>& sources(NodeId anchor) const { return sources_[anchor]; }
   const std::vector<NodeId>& readers(NodeId anchor) const { return readers_[anchor]; }
   bool is_output(NodeId anchor) const { return !outputs_[anchor].empty(); }
-  // Returns the group of these anchors (ascending). It stores all of their values that other groups or the caller need.
+  // Returns the group of the given anchors (ascending). It stores all of their values that other groups or the caller
+  // need.
   Group group(const std::vector<NodeId>& anchors) const;
-  // Returns the group of these anchors which, of the values that others need, stores only `stored` (both lists
-  // ascending).
+  // Returns the group of the given anchors. Of the values that others need, it stores only `stored`. Both lists must
+  // be ascending.
   Group group(const std::vector<NodeId>& anchors, const std::vector<NodeId>& stored) const;
   // Returns the anchor that the node `id` is, or is a view of. -1: the node is an input, or is copied into every group.
   NodeId anchor_behind(NodeId id) const;
@@ -66,7 +68,8 @@ class CoverValues {
  private:
   CoverValues(const Graph& graph, const Machine& machine, CoverMemo* memo);
   absl::Status ensure_kernel(NodeId anchor);
-  // Analyses the group of one anchor that stores the nodes `stores`. The result is valid until the next call.
+  // Analyses the group of one anchor, which stores the values of the nodes `stores`. The result is valid until the
+  // next call.
   const absl::StatusOr<Domain>& try_alone(NodeId anchor, std::vector<NodeId> stores) const;
   void choose_stored_form(NodeId anchor);
   bool readers_are_kernels(NodeId value) const;  // whether each anchor that reads the value is legal alone
@@ -87,14 +90,15 @@ class CoverValues {
   std::vector<std::vector<NodeId>> sources_, readers_;
   std::vector<Group> copies_;
   std::vector<Fingerprint> fingerprints_, as_read_;  // fingerprints of each node: as an op and as an input of a group
-  mutable std::vector<int> visited_, place_;  // of each node: the last walk that reached it; its number in that walk
+  // Of each node: the number of the last walk that reached it, and its place in that walk.
+  mutable std::vector<int> visited_, place_;
   mutable int walk_ = 0;
   CoverMemo* memo_;
   mutable CoverMemo own_;  // the cache that is used if make() got no memo
 };
 
-// Returns a cover of these groups in topological order. Where the order is free, groups are sorted by the values that
-// they store. The reads and stores of each group are put in_order() (domain/group_order.h).
+// Returns a cover of the given groups in topological order. Where the order is free, groups are sorted by the values
+// that they store. in_order() (domain/group_order.h) sorts the reads and stores of each group.
 Cover ordered(const Graph& graph, std::vector<Group> groups);
 
 }  // namespace wl

@@ -28,7 +28,7 @@ class Analysis {
     struct PendingTerm {
       FactorList factors;
       int64_t stride = 0;           // elements by which a step of the innermost factor changes the address
-      std::vector<int64_t> guards;  // change of each guard in a step of the innermost factor
+      std::vector<int64_t> guards;  // how much each guard's coordinate changes in a step of the innermost factor
     };
     NodeId input = -1;
     int64_t offset = 0;
@@ -36,7 +36,7 @@ class Analysis {
     std::vector<PendingTerm> terms;
   };
 
-  // An address that is read, and what reads there: an operand, a store, or one piece of these.
+  // An address that is read, and the reader: an operand of a node, a store, or one piece of either.
   struct Read {
     NodeId node = -1;
     size_t operand = 0;
@@ -49,16 +49,17 @@ class Analysis {
   void find_computed();
   absl::Status store(int index);
 
-  // Defined in analysis.cpp: reads of a group, and the axes of the values that are computed from them.
+  // These functions, defined in analysis.cpp, find the reads of a group and the axes of the values that are computed
+  // from them.
   absl::StatusOr<Axes> computed_path(NodeId source, const std::vector<NodeId>& views);
   // Makes new axes for a tensor that is read at `strided`. Sets `pending` to the address, written with the axes'
   // factors.
   Axes fresh_axes(NodeId input, const Strided& strided, Pending& pending);
   // Returns the axes of operand k of a node; nullopt for a splat constant, which has no axes of its own.
   absl::StatusOr<std::optional<Axes>> read(NodeId id, size_t k);
-  // Does the work of read() for a value that this group does not compute. The value's addresses are added to reads_ for
-  // the operand or store in `as`. `source` is set to the constant or iota to which the value's views are applied, if
-  // there is one.
+  // Does the work of read() for a value that this group does not compute. The value's addresses are added to reads_;
+  // `as` says which operand or store reads them. `source` is set to the constant or iota to which the value's views
+  // are applied, if there is one.
   absl::StatusOr<std::optional<Axes>> read_leaf(NodeId id, Read as, NodeId& source, std::vector<Piece>& pieces);
   absl::Status join(NodeId id, size_t k, const FactorList& mine, const FactorList& theirs);
   Axes own_axes(NodeId id);

@@ -43,7 +43,7 @@ absl::StatusOr<Axes> apply_view(const Graph& graph, NodeId view, const Axes& x, 
   const Shape& from = graph.nodes[v.operands[0]].shape;
   const ViewKind kind = info(v.op).view;
   if (kind == ViewKind::kSameOrder) return regrouped(v, what, from, x, factors);
-  if (kind == ViewKind::kJoined) return x;  // a concat of one value, as views_of() stops at concats of several
+  if (kind == ViewKind::kJoined) return x;  // this concat has one operand; views_of() stops at those with several
   const ViewMap map = view_map(v, from);
   Axes result(v.shape.size());
   std::vector<char> known(v.shape.size(), 0);

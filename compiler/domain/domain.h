@@ -95,7 +95,7 @@ struct Domain {
   NodeId contract = -1;
   std::vector<AtomId> batch, m, n;  // the contraction's batch, row and column atoms; together they are `parallel`
   // Whether m and n were exchanged, so that operand 1 has the rows, m, and operand 0 the columns, n. classify()
-  // exchanges them only if the stored values become contiguous along n by this.
+  // exchanges them only if this makes the stored values contiguous along n.
   bool swapped = false;
   // Returns the number of the operand that varies along n.
   int right_operand() const { return swapped ? 0 : 1; }

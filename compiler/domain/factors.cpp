@@ -29,7 +29,8 @@ FactorList Factors::expand(const FactorList& list) const {
 bool Factors::unify(const FactorList& a, const FactorList& b) {
   FactorList left = expand(a), right = expand(b);
   const auto pop = [&](FactorList& from) {
-    // Earlier iterations may have split an entry of the list into several leaves.
+    // An earlier iteration may have split the last entry of the list. If so, its leaves replace it before one is
+    // taken.
     FactorList leaves;
     expand(from.back(), leaves);
     from.pop_back();

@@ -14,7 +14,7 @@ namespace {
 class Extraction {
  public:
   Extraction(const Graph& graph, const Group& group) : graph_(graph) {
-    // The result has at most so many nodes, since each value may occur in two shapes.
+    // The result has at most `most` nodes, since each read or computed value may occur in two shapes.
     const size_t most = 2 * (group.reads.size() + group.ops.size());
     result_.nodes.reserve(most);
     now_.reserve(most);
@@ -33,8 +33,8 @@ class Extraction {
     node.operands = operands;
     const bool view = node.op == Op::reshape;
     for (NodeId& operand : node.operands) operand = view ? now_.at(operand) : whole(operand);
-    // A value that is read without its axes of extent 1 may already have the shape of the reshape, which is then left
-    // out.
+    // A reshape is left out if its operand already has its shape, because the operand is read without its axes of
+    // extent 1.
     const NodeId same = view && result_.nodes[node.operands[0]].shape == node.shape ? node.operands[0] : -1;
     now_[id] = same >= 0 ? same : add(std::move(node));
   }
@@ -84,7 +84,7 @@ Graph extract(const Graph& graph, const Group& group) {
 }
 
 int64_t bytes_moved(const Graph& graph, const Group& group) {
-  absl::flat_hash_map<NodeId, int64_t> wanted;  // for each value: the most elements of it that are read
+  absl::flat_hash_map<NodeId, int64_t> wanted;  // the number of elements of each value that are read, at most
   const auto want = [&](NodeId value, int64_t count) {
     int64_t& known = wanted[value];
     known = std::min(known + count, elements(graph.nodes[value].shape));

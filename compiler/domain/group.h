@@ -27,9 +27,9 @@ struct Group {
 Graph extract(const Graph& graph, const Group& group);
 
 // Returns the least number of bytes that a kernel of the group must move: each output once and each input once. If an
-// input is only read through slices or gathers, no more of its elements count than these read.
+// input is only read through slices or gathers, only the elements that they read count.
 int64_t bytes_moved(const Graph& group);
-int64_t bytes_moved(const Graph& graph, const Group& group);  // the same for a group of `graph`
+int64_t bytes_moved(const Graph& graph, const Group& group);  // the same, for a group of the whole graph
 // Returns the operations of a contraction: 2 per multiply-add.
 double contraction_flops(const Graph& group, const Node& contract);
 // Returns the operations of a group: 2 per multiply-add of a contraction, 1 per elementwise or reduced value.

@@ -20,7 +20,7 @@ struct Fingerprint {
     a = mix(a + value + kGolden);
     b = mix((b ^ value) * 0xff51afd7ed558ccd + 1);
   }
-  // Adds the length of a list of integers, then its elements.
+  // Adds a list of integers to the hash: its length, then its elements.
   void add_all(const auto& list) {
     add(list.size());
     for (const auto& value : list) add(static_cast<uint64_t>(value));
@@ -33,8 +33,8 @@ struct FingerprintHash {
 // stores (without_units()), which does not change the buffers.
 bool reshapes_units(const Graph& graph, NodeId id);
 
-// fingerprint(): the hash of a node without its operands. read_fingerprint(): the hash of what extract() keeps of a
-// value that is read.
+// fingerprint(): the hash of a node without its operands. read_fingerprint(): the hash of the input that extract()
+// makes of a value that the group reads.
 Fingerprint fingerprint(const Node& node);
 Fingerprint read_fingerprint(const Node& node);
 

@@ -90,8 +90,8 @@ class Sliding {
     return {.output = output, .outputs = extent, .positions = extent};
   }
 
-  // Returns the slide along the loop `output` for which the image is smallest. `taken` is the tap loop of the other
-  // slide.
+  // Returns the slide along the loop `output` whose image is smallest. The tap loop `taken` belongs to the slide
+  // along another loop and is not considered.
   Slide slide(AtomId output, AtomId taken) {
     Slide best = still(output);
     for (AtomId tap : domain_.reduced) {
@@ -104,7 +104,7 @@ class Sliding {
       found.step = dilation;
       const int64_t rounds = (found.taps + found.planes - 1) / found.planes;
       found.positions = found.outputs + (rounds - 1) * dilation;
-      // Candidates are compared by the share of elements that are copied among those that are read.
+      // The best slide copies the fewest elements per element that the products read.
       if (found.planes * found.positions * best.taps < best.planes * best.positions * found.taps) {
         best = found;
         strides_[output] = stride;
@@ -113,14 +113,14 @@ class Sliding {
     return best;
   }
 
-  // Changes the domain of the image: the slide's loops get the extents that they have in the image.
+  // Sets the extents of the slide's two loops in the image's domain: positions and planes.
   void apply(const Slide& slide, Domain& domain) {
     if (slide.tap < 0) return;
     domain.atoms[slide.output].extent = slide.positions;
     domain.atoms[slide.tap].extent = slide.planes;
     if (slide.taps % slide.planes == 0) return;
-    // The last planes have fewer taps and so fewer positions. What lies behind them may be outside of an input, so a
-    // guard excludes it.
+    // The last planes have fewer taps than the first, and so fewer positions. The missing positions may be outside of
+    // the input, so a guard excludes them.
     Guard guard{0, Movement(domain.atoms.size(), 0), 0};
     guard.strides[slide.output] = strides_[slide.output];
     guard.strides[slide.tap] = slide.step;

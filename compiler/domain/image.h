@@ -36,8 +36,8 @@ struct Image {
 };
 // Returns the image of the operand that varies along the columns, n; nullopt if that operand is not a sliding window.
 // If `along_rows` is set, the operand slides along the last two atoms of n (width and height). Otherwise it slides
-// along the height alone, which is the last but one: each tap along a row of the image then has a copy of its own,
-// whose rows have no halo.
+// along the height alone, which is the last but one. The image then has a copy of its rows for each tap along the
+// width, and these rows are no longer than the rows of outputs.
 std::optional<Image> column_image(const Domain& domain, bool along_rows);
 
 // Returns the image of the other operand, which slides along the last two atoms of m. This is column_image() of the

@@ -167,7 +167,7 @@ AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
   }
   AtomId best = -1;
   const auto rank = [&](size_t atom) { return std::pair(std::min(domain.atoms[atom].extent, kShort), score[atom]); };
-  for (size_t atom = 0; atom < score.size(); ++atom)  // takes the last (innermost) of equal atoms
+  for (size_t atom = 0; atom < score.size(); ++atom)  // of equal atoms, the last (innermost) is taken
     if (score[atom] > 0 && (best < 0 || rank(atom) >= rank(static_cast<size_t>(best))))
       best = static_cast<AtomId>(atom);
   return best;
@@ -191,7 +191,8 @@ absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
   for (NodeId id : draft.computed) {
     Atoms mine = draft.reduced_by[id];
     if (mine.empty()) continue;
-    // There may be no reduction beside a contraction, not even beside one that sums over extents of 1 only.
+    // A group with a contraction may not contain a reduction as well, even if the contraction sums over axes of
+    // extent 1 only.
     if (domain.contract >= 0 && id != domain.contract)
       return invalid(describe(group, std::min(id, domain.contract)), " and ",
                      describe(group, std::max(id, domain.contract)), ": a contraction and a reduction are two loops");

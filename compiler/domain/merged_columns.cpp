@@ -33,8 +33,8 @@ class ColumnMerger {
     join(access.strides);
     for (Guard& guard : access.guards) join(guard.strides);
   }
-  // Merges the two loops in all operands of op `id`, which follows the contraction, and of the ops that these are
-  // computed by.
+  // Merges the two column loops in all operands of op `id`, which follows the contraction, and in those of the ops
+  // that compute these operands.
   void visit(NodeId id) {
     if (seen_[id]) return;
     seen_[id] = 1;

@@ -10,7 +10,7 @@ const Member& Packed::first_of(int kind) const {
 
 Machine member_machine(const Machine& machine) {
   Machine own = machine;
-  own.part_elements = int64_t{1} << 50;  // with so many elements per part, search spaces offer one pass only
+  own.part_elements = int64_t{1} << 50;  // so many that search spaces offer one pass only
   return own;
 }
 

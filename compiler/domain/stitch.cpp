@@ -11,7 +11,7 @@ int64_t Stitched::blocks() const {
 Machine stage_machine(const Machine& machine, const Stage& stage) {
   Machine one = machine;
   one.threads = 1;
-  one.part_elements = int64_t{1} << 50;  // with so many elements per part, the space of a stage has one pass only
+  one.part_elements = int64_t{1} << 50;  // so many that a stage's space offers one pass only
   one.target = stage.target.get();
   return one;
 }

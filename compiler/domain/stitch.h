@@ -21,13 +21,15 @@ struct Stage {
   struct Buffer {
     int global = -1;  // a buffer of the whole group: its number in call order; -1: a value in scratch
     int kept = -1;    // for a value in scratch: its index in Stitched::kept
-    // For a buffer of the whole group: its offset in elements per block along each axis, then per turn.
+    // For a buffer of the whole group: by how many elements its address grows per block along each axis of the
+    // blocks, then per turn.
     std::vector<int64_t> shift;
   };
   Graph graph;
   Domain domain;
-  std::vector<Buffer> buffers;           // the buffers of the stage's graph, in call order
-  std::shared_ptr<const Target> target;  // the target, less the shared memory that kept values need in this stage
+  std::vector<Buffer> buffers;  // the buffers of the stage's graph, in call order
+  // The group's target with less shared memory: without the part that kept values take up in this stage.
+  std::shared_ptr<const Target> target;
 };
 
 // A kept value: a value in scratch that lives from the stage that stores it to the last stage that reads it.

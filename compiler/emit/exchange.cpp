@@ -82,9 +82,9 @@ class Solver {
     return pivot;
   }
 
-  // Lanes whose numbers differ only in bits outside of held_ have copies of the same registers. If lanes would take
-  // from the same lane, each takes from the copy that has the same bit as the lane itself. Returns the bits outside of
-  // held_ for which this is of no use.
+  // Lanes whose numbers differ only in bits outside of held_ have copies of the same registers. For each such bit
+  // that distinguishes lanes that would take from the same lane, every lane takes from the copy in which this bit is
+  // as in its own number. Returns the other bits outside of held_.
   std::vector<int> use_matching_copies() {
     std::vector<int> left;
     for (int bit = 0; bit < lane_bits_; ++bit) {
@@ -98,8 +98,9 @@ class Solver {
     return left;
   }
 
-  // Divides the remaining copies among lanes that would still take from the same lane. If there are no such lanes, each
-  // lane takes from the copy that has the same bit as the lane itself.
+  // Each bit in `copies` distinguishes two copies of a lane's registers. Lanes that would still take from the same
+  // lane are divided between the two copies. If there are no such lanes, each lane takes from the copy in which the
+  // bit is as in its own number.
   void use_other_copies(const std::vector<int>& copies) {
     for (int copy : copies) {
       int bit = copy;
@@ -111,8 +112,8 @@ class Solver {
     }
   }
 
-  // Lanes that would still take from the same lane put what they take into different registers of their own in each
-  // round, and so take from different lanes.
+  // In each round, lanes that would still take from the same lane put what they take into different registers of
+  // their own. This makes them take from different lanes.
   void put_elsewhere() {
     while (!same_.empty()) {
       const auto choice = best_choice();

@@ -50,8 +50,8 @@ absl::StatusOr<std::string> Printer::print() {
   return out_.take();
 }
 
-// If all blocks run a pass in a sweep over the grid, the pass is printed as an `if`. If only the last of several blocks
-// runs it, it is printed as an `if` inside that of the previous pass.
+// Prints the passes. A pass that all blocks run becomes an `if` on the number of the sweep over the grid. A pass that
+// only the last of several blocks runs becomes an `if` inside that of the pass before it.
 void Printer::print_passes() {
   const int sweeps = kernel_.sweeps();
   int sweep = 0, open = 0;
@@ -108,7 +108,7 @@ void Printer::print_head() {
   }
 }
 
-// Defines those derived variables whose sources are all visible as soon as `source` is visible.
+// Prints the definition of every derived variable for which `source` was the last of its sources to be declared.
 void Printer::print_derived(VarId source) {
   const auto visible = [&](VarId v) {
     if (v == source) return true;
@@ -266,7 +266,7 @@ void Printer::print_unrolled(const Stretch& stretch) {
     }
     for (const Instr* instr : stretch.instrs) {
       const Layout& mine = tile_of(space_tile(*instr)).layout;
-      bool first = true;  // an instruction over fewer elements is printed only where its result is first used
+      bool first = true;  // instructions over fewer elements are printed at their first repeat only
       for (int axis = 0; axis < layout.rank(); ++axis)
         if (mine.shape[axis] == 1 && place.repeat[axis] != 0) first = false;
       if (first) print_instr(*instr, place);

@@ -24,8 +24,8 @@ class Printer {
  public:
   Printer(const Kernel& kernel, std::string entry, int lanes, const NodeListing& listing);
   absl::StatusOr<std::string> print();
-  // Returns the text that print() has returned with comments that name nodes of the listing; without a listing, the
-  // text as it is.
+  // Returns `text`, which print() returned, with comments that name nodes of the listing. Without a listing, `text`
+  // stays as it is.
   std::string with_notes(std::string_view text) const { return out_.with_notes(text); }
   // These functions are for machines with lanes, after print(): the bytes of a thread's widest load from device memory
   // and of its widest store to it; 0 if it has none.
@@ -174,7 +174,8 @@ class Printer {
   const Kernel& kernel_;
   std::string entry_;
   const NodeListing& listing_;
-  std::set<TileId> noted_tiles_;  // tiles, and nodes of expressions, whose first definition has a note
+  // Tiles and nodes of expressions whose first definition already has a note.
+  std::set<TileId> noted_tiles_;
   std::set<const ExprNode*> noted_values_;
   int lanes_;
   Writer out_;

@@ -93,7 +93,7 @@ void Printer::print_team_convert(const Instr& instr) {
       !exchange.own_lane(lane_bits) ||
       std::any_of(exchange.lane_round.begin(), exchange.lane_round.end(), [](uint64_t lane) { return lane != 0; });
   const int64_t same = replicated(result.layout) & (lanes - 1);
-  std::map<std::string, std::vector<std::string>> registers;  // for each register of the result: its elements
+  std::map<std::string, std::vector<std::string>> registers;  // the elements of each register of the result
   std::vector<int64_t> outermost(result.layout.rank(), 0);
   do {
     const std::vector<std::string> taken = exchanged(registers_in(from, moves.from, outermost), exchange, lane_bits);

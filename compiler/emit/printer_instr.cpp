@@ -126,8 +126,8 @@ void Printer::print_load(const Instr& instr, const Place& place) {
   set(cat("wl_gather", masked, "<", type, ">(", at, ", ", stride, "L", tail, ")"));
 }
 
-// A CPU reads a single element without a call. In all other cases the text is a call of wl_take(), which on a GPU takes
-// the index as a vector. A CPU kernel also records an index outside of its axis, if there can be one
+// Prints a gather: on a CPU, a single element is read without a call; all other gathers are calls of wl_take(), which
+// on a GPU takes the index as a vector. A CPU kernel also records an index outside of its axis, if there can be one
 // (Printer::outside_at).
 void Printer::print_gather(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.result);
@@ -302,7 +302,8 @@ void Printer::print_map(const Instr& instr, const Place& place) {
           : element_name(instr.result, place.repeat.empty()
                                            ? std::vector<int64_t>(tile_of(instr.result).layout.rank(), 0)
                                            : place.repeat);
-  if (instr.expr.back().origin.node >= 0) noted_tiles_.insert(instr.result);  // the line before has the node's note
+  // The line that defines it already has the note.
+  if (instr.expr.back().origin.node >= 0) noted_tiles_.insert(instr.result);
   define(instr.result, name, names.back());
 }
 

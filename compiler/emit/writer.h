@@ -21,7 +21,7 @@ class Writer {
   void note(std::string_view text);
   void note_line(std::string_view text);
   std::string take() { return std::move(out_); }
-  // Returns the text, which take() has returned, with its notes.
+  // Returns `text`, which take() returned, with its notes.
   std::string with_notes(std::string_view text) const;
 
  private:

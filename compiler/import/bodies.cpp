@@ -129,7 +129,8 @@ absl::StatusOr<std::vector<CallValue>> Importer::add_body(const onnx::GraphProto
     values_[name] = inputs[static_cast<size_t>(i)];
   }
   for (const auto& tensor : body.initializer()) {
-    if (names.contains(tensor.name())) continue;  // a given input replaces the initializer, which is its default
+    // An input that the caller passes replaces the initializer of the same name.
+    if (names.contains(tensor.name())) continue;
     const std::string& name = names[tensor.name()] = tensors + tensor.name();
     if (find(name) == nullptr) WL_RETURN_IF_ERROR(add_initializer(tensor, name));
   }

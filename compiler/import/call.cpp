@@ -70,8 +70,8 @@ T Call::wide_integers(const CallValue& value) {
   high.literal = {value.dtype, value.shape, value.literal->values};
   low.literal = {value.dtype, value.shape, value.literal->low};
   T sum = materialise(high);
-  // Another program may supply the whole integers, including their low bits, as the values of input `high`; the mask
-  // removes these bits.
+  // A client that supplies the weights may give the whole integers, including their low bits, to input `high`. The
+  // mask removes these bits, since input `low` adds them.
   const double mask = value.dtype == DType::u64 ? 0x1p64 - 2048 : -2048;
   if (!value.literal->is_splat()) sum = apply(Op::bit_and, {sum, mask});
   return sum + materialise(low);

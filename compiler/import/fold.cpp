@@ -67,7 +67,7 @@ std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodePr
     alone.output(node.output(i), result.node);
   }
   const auto graph = alone.finish();
-  // If all outputs are literals already, nothing must be evaluated.
+  // If all outputs are literals already, the graph need not be evaluated.
   const auto need = [&](int i) { return !node.output(i).empty() && !(*results)[static_cast<size_t>(i)].literal; };
   bool any = false;
   for (int i = 0; i < node.output_size(); ++i) any |= need(i);

@@ -25,10 +25,10 @@ struct ImportOptions {
 
 struct Imported {
   Graph graph;
-  // Names of the graph inputs that are weights, in node order. Weights are the inputs that metadata "warploom.weights"
-  // lists, the initializers that nodes read, and tensors that rows computed. An initializer of at most 64 KiB carries
-  // its values (Fill.literal). For a larger one, values are generated until the real ones are supplied: with its mean
-  // and standard deviation or, if they are integers, in its range.
+  // Names of the graph inputs that are weights, in node order. Weights are the inputs that metadata
+  // "warploom.weights" lists, the initializers that nodes read, and tensors that rows computed. An initializer of at
+  // most 64 KiB carries its values (Fill.literal). For a larger one, values are generated until the client supplies
+  // the real ones: floats with the same mean and standard deviation, integers from the same range.
   std::vector<std::string> weights;
   std::string source;  // metadata "warploom.source", or else the name of the graph; may be empty
 };

@@ -46,7 +46,7 @@ class TensorReader {
           const auto bits = static_cast<uint16_t>(value);
           return load_element(dtype_, &bits, 0);
         }
-        default: {  // the field is wider than b1 and narrow integers, so values may saturate
+        default: {  // values beyond the range of b1 or a narrow integer saturate
           uint64_t memory = 0;
           store_element(dtype_, &memory, 0, static_cast<double>(value));
           return load_element(dtype_, &memory, 0);

@@ -92,8 +92,8 @@ absl::StatusOr<Metadata> metadata_of(const onnx::ModelProto& model) {
   return result;
 }
 
-// Returns the question that ends an error message, whether a similar name in `bind` was meant to be `dimension`.
-// Returns "" if no name is similar.
+// Returns a question for the end of an error message: whether a name in `bind` that resembles `dimension` was meant
+// to be `dimension`. Returns "" if no name resembles it.
 static std::string meant_by(const std::map<std::string, int64_t>& bind, const std::string& dimension) {
   for (const auto& [name, extent] : bind)
     if (!suggestion(name, {dimension}).empty()) return cat(" (is --bind ", name, "=", extent, " meant?)");

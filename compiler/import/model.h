@@ -1,5 +1,5 @@
-// Reads the parts of a ModelProto besides its nodes and initializers: opset versions, Warploom's metadata and the types
-// of inputs. Also finds an order of the nodes.
+// Reads the parts of a ModelProto besides its nodes and initializers: opset versions, Warploom's metadata and the
+// types of inputs. Also finds a topological order of the nodes.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ absl::StatusOr<std::map<std::string, int>> opsets_of(const onnx::ModelProto& mod
 
 struct Metadata {
   std::vector<std::string> weights;
-  std::map<std::string, Fill> fills;  // by the name of an input: how its values are generated
+  std::map<std::string, Fill> fills;  // how the values of each input are generated, by the input's name
   std::string source;
 };
 absl::StatusOr<Metadata> metadata_of(const onnx::ModelProto& model);

@@ -19,7 +19,7 @@ struct SchemaAttribute {
   std::string_view name;
   int type;  // type of the attribute: a number of AttributeProto.AttributeType
   bool required;
-  bool has_default;  // whether there is a default of type INT, FLOAT or STRING; others are not kept
+  bool has_default;  // whether there is a default; only those of type INT, FLOAT or STRING are kept
   int64_t integer;
   float number;
   std::string_view text;

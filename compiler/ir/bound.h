@@ -48,8 +48,9 @@ struct Rounding {
   Estimate stored(Estimate v) const;
   bool floating;
   double unit, tiny, largest;
-  bool wider_allowed;  // whether overflow may fail to happen, since fused kernels may keep f32 between ops
-  bool infinite;       // whether the dtype has infinities
+  // Whether a value may stay finite that the dtype cannot hold, as fused kernels keep f32 between ops.
+  bool wider_allowed;
+  bool infinite;  // whether the dtype has infinities
 };
 
 // The error of a sum of n terms. It consists of the errors of the terms and of the roundings in the accumulator for

@@ -92,7 +92,7 @@ void Evaluator::compute_elementwise(NodeId id, const ElementSet& set, Column& ou
   const Node& at = node(id);
   int arity = info(at.op).arity;
   Elementwise apply(at.op, node(at.operands[at.op == Op::select ? 1 : 0]).dtype, at.dtype);
-  bool same[3] = {};  // for each operand: whether exactly the same elements of it are demanded as of this node
+  bool same[3] = {};  // for each operand: whether its demanded elements are those of this node
   for (int j = 0; j < arity; ++j) same[j] = sets_[at.operands[j]]->count() == set.count();
   size_t k = 0;
   set.for_each([&](int64_t i) {

@@ -96,8 +96,8 @@ class Evaluator {
   const InputReader& inputs_;
   const BeforeJumps before_jumps_;
   const Outside outside_;
-  const std::vector<bool> loose_exps_;             // for each node: whether it is an exp that may be less exact
-  std::vector<bool> rounded_;                      // for each node: whether its values are rounded to its dtype
+  const std::vector<bool> loose_exps_;  // for each node: whether it is an exp that may be less exact (rounded_exps.h)
+  std::vector<bool> rounded_;           // for each node: whether its values are rounded to its dtype
   std::vector<std::unique_ptr<ElementSet>> sets_;  // for each node: its demanded elements; null if there are none
   std::vector<Column> columns_;
   std::vector<NodeId> last_user_;  // for each node: its last user, after which its values are freed unless queried

@@ -62,8 +62,8 @@ struct ViewMap {
   std::vector<Axis> axes;  // one entry for each axis of the operand
   Shape from, to;          // the shape of the view's operand, and the shape of the view
 
-  // Returns the axis of the view that has the same coordinates as `axis` of the operand, all of them in the same order;
-  // nullopt if there is none.
+  // Returns the axis of the view whose coordinate always equals that along `axis` of the operand; nullopt if there is
+  // none.
   std::optional<size_t> unmoved(size_t axis) const;
 };
 ViewMap view_map(const Node& view, const Shape& operand);

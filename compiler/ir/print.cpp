@@ -48,7 +48,7 @@ std::string quote(std::string_view text) {
 }
 
 // Returns the bytes of the values, each as an f32 or, with T = double, an f64, of which the low byte comes first;
-// nullopt if a value is no T.
+// nullopt if T cannot hold one of the values.
 template <typename T>
 std::optional<std::string> bytes_of(const std::vector<double>& values) {
   std::string bytes;
@@ -60,7 +60,7 @@ std::optional<std::string> bytes_of(const std::vector<double>& values) {
   return bytes;
 }
 
-// Many given floats are shorter as bytes, by a factor of two and more.
+// Long lists of floats are printed as bytes in base64, which usually take less than half as many characters.
 std::optional<std::string> as_bytes(DType dtype, const std::vector<double>& values) {
   constexpr size_t kFew = 32;
   if (!is_float(dtype) || values.size() <= kFew) return std::nullopt;

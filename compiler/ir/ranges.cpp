@@ -251,8 +251,8 @@ class Wishes {
   NodeLookup lookup_;
 };
 
-// Gives the whole range of its dtype to every integer input from which neither an index nor a float is computed. What
-// is computed from values of b1 does not matter, since a comparison gives 0 or 1 for any integers.
+// Gives the whole range of its dtype to every integer input from which neither an index nor a float is computed. The
+// search stops at values of b1, since a comparison gives 0 or 1 for any integers.
 void draw_whole_ranges(Graph& graph) {
   std::vector<bool> narrow(graph.nodes.size(), false);  // for each node: whether an index or a float depends on it
   for (size_t i = graph.nodes.size(); i-- > 0;) {

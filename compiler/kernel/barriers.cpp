@@ -11,7 +11,8 @@
 namespace wl {
 namespace {
 
-constexpr int kDeepest = 8;         // most loops around an instruction; each at least doubles the work of the analysis
+// The most loops around an instruction, since each at least doubles the work of the analysis.
+constexpr int kDeepest = 8;
 constexpr int64_t kMostSlots = 16;  // times() ignores ring buffers with more slots than this
 
 // Walks the instructions of a body in order of execution and stops at the first hazard on shared memory. With `insert`,

@@ -18,10 +18,10 @@ class KernelBuilder {
   KernelBuilder(const Graph& group, const Machine& machine);
 
   VarId loop_var(std::string name);
-  // Returns the variable that derived_var() returns for this kernel.
+  // Returns the variable (min(of...) / div) % mod, as derived_var() does.
   VarId derived(std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
-  // Adds a scratch buffer behind all others, aligned to 64 bytes. `stagger` moves the buffer further by so many bytes,
-  // because buffers whose addresses are 4096 bytes apart slow each other down in a cache.
+  // Adds a scratch buffer behind all others, aligned to 64 bytes. `stagger` moves the buffer further by that many
+  // bytes, because buffers whose addresses are 4096 bytes apart slow each other down in a cache.
   BufferId shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger = 0);
   // Adds a buffer with one part for each block of a cluster, along axis 0. The buffer lies behind all scratch of the
   // block.
@@ -37,8 +37,8 @@ class KernelBuilder {
   TileId team_tile(DType dtype, std::vector<int64_t> shape, int axis, int vector,
                    std::vector<std::vector<Affine>> bound = {});
   TileId tile(Tile tile);
-  TileId like(TileId other, DType dtype);  // adds a tile of the same layout and bounds
-  // As long as the returned object lives, tiles that are added belong to this node.
+  TileId like(TileId other, DType dtype);  // adds a tile with the layout and bounds of `other`
+  // Tiles that are added during the lifetime of the returned object belong to this node.
   [[nodiscard]] auto values_of(NodeId node) {
     return absl::MakeCleanup([this, before = std::exchange(node_, node)] { node_ = before; });
   }
@@ -74,9 +74,9 @@ Instr store_instr(TileId value, Slice slice, bool streaming);
 // Prefetches into the cache of this level the elements that a load of a tile with the layout of `of` would read.
 Instr prefetch_instr(TileId of, Slice slice, int level);
 Instr fill_instr(TileId result, double value);
-Instr fold_instr(TileId into, TileId value, Op combine);              // over axis 1
-Instr cross_instr(TileId result, TileId from, Op combine);            // over axis 1
-Instr convert_instr(TileId result, TileId from, Slice through = {});  // through.buffer == -1: no shared memory is used
+Instr fold_instr(TileId into, TileId value, Op combine);              // folds over axis 1
+Instr cross_instr(TileId result, TileId from, Op combine);            // combines lanes over axis 1
+Instr convert_instr(TileId result, TileId from, Slice through = {});  // without `through`, no shared memory is used
 Instr view_instr(TileId result, TileId from);
 Instr words_instr(TileId result, DType element, Slice slice);
 Instr words_across_instr(TileId result, DType element, Slice slice, int64_t gap);

@@ -94,7 +94,7 @@ struct KernelBuffer {
   bool output = false;      // whether a global buffer is an output; global buffers come first, in call order
   bool once = false;        // whether an output has no element that is stored twice
   int64_t byte_offset = 0;  // except for globals: offset in the block's scratch or in the workspace, a multiple of 64
-  Swizzle swizzle = {};     // for shared buffers; the offsets in slices are those before the permutation
+  Swizzle swizzle = {};     // for shared buffers; offsets in slices count elements before the permutation
   int arrivals = 0;         // for shared i64 buffers whose elements count phases: how many arrivals end a phase
   bool operator==(const KernelBuffer&) const = default;
 };

@@ -26,7 +26,8 @@ int home_of(const Layout& layout, const Layout::Base& base) {
   return -1;
 }
 
-// Drops trailing lane bits and trailing wave bits that move along no axis: a missing bit means replication as well.
+// Drops trailing lane bits and trailing wave bits that move along no axis. This changes nothing, because a bit that is
+// missing also means replication.
 void trim_places(Layout& layout) {
   for (const char kind : {'l', 'u'})
     for (size_t i = layout.bases.size(); i-- > 0;) {
@@ -103,7 +104,7 @@ absl::Status Layout::check() const {
     if (outer[axis].kind != 'r') return invalid("the outermost repeats of a layout must be registers");
     total += bits[axis];
   }
-  std::vector<uint64_t> reduced;  // the bases in echelon form: none has the highest bit of an earlier one
+  std::vector<uint64_t> reduced;  // the bases in echelon form: no base has the highest set bit of an earlier base
   for (const Base& base : bases) {
     uint64_t rest = base.vector;
     for (uint64_t known : reduced) rest = std::min(rest, rest ^ known);
@@ -155,7 +156,7 @@ Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, 
   };
   const size_t lanes = std::countr_zero(static_cast<unsigned>(std::min(team, wave)));
   const auto add_place = [&](char kind, size_t from, size_t to) {
-    while (to > from && place[to - 1] == 0) --to;  // a bit that is missing means replication, like one that is zero
+    while (to > from && place[to - 1] == 0) --to;  // a missing bit means replication, as a zero bit does
     for (; from < to; ++from) out.bases.push_back({kind, place[from]});
   };
   add('v');
@@ -190,7 +191,7 @@ Layout projected(const Layout& layout, const std::vector<bool>& keeps) {
 
 Layout split_axis(const Layout& layout, int axis, int64_t width) {
   const int inner = std::min(log2_floor(width), layout.bits[axis]), all = layout.bits[axis];
-  const int64_t repeats = width >> inner;  // number of outermost repeats within `width` neighbours
+  const int64_t repeats = width >> inner;  // number of outermost repeats that `width` neighbours extend over
   WL_CHECK(std::has_single_bit(static_cast<uint64_t>(width)) && layout.shape[axis] % width == 0 &&
                (repeats == 1 || layout.outer[axis].count % repeats == 0),
            "an axis of ", layout.shape[axis], " in parts of ", width);
@@ -288,7 +289,7 @@ std::optional<Fragments> tiles_of(MatrixOp op, const Layout& sums, int64_t words
   Layout whole = repeated(fragments.c, axes);
   if (may_cut) {
     for (int axis = 0; axis < 2; ++axis)
-      // A row or column of fragments would lie outside the sums.
+      // The sums may end inside the last fragment along an axis, but may not leave out a whole fragment.
       if (whole.shape[axis] - sums.shape[axis] >= fragments.c.shape[axis]) return std::nullopt;
     whole = cut_to(whole, sums.shape);
   }

@@ -37,7 +37,7 @@ struct Layout {
   std::vector<int64_t> shape;  // extents of the axes in elements; positions of partial vectors may lie beyond them
   std::vector<int> bits;       // number of coordinate bits of each axis
   std::vector<Base> bases;     // the base of each position bit; of each kind, the least significant bit first
-  std::vector<Outer> outer;    // the outermost repeat of each axis
+  std::vector<Outer> outer;    // for each axis, the kind and the number of its outermost repeats
   bool operator==(const Layout&) const = default;
 
   int rank() const { return static_cast<int>(shape.size()); }
@@ -54,13 +54,14 @@ struct Layout {
   // The number of register repeats that count for an axis: those of r bits, and the outermost ones. An r bit that moves
   // along several axes counts for the first of them, so that one repeat number for each axis names one register.
   int64_t repeats(int axis) const;
-  // Both are about the register that `repeat` names by one repeat number for each axis. first_of: its coordinate along
-  // `axis` where all other position bits are zero. last_of: an upper bound of its coordinates along `axis`.
+  // Both functions are about one register, which `repeat` names by a repeat number for each axis. first_of: the
+  // register's coordinate along `axis` where all other position bits are zero. last_of: an upper bound of the
+  // register's coordinates along `axis`.
   int64_t first_of(int axis, const std::vector<int64_t>& repeat) const;
   int64_t last_of(int axis, const std::vector<int64_t>& repeat) const;
-  // Returns OK if the layout gives every element a place: outermost repeats are of registers only; there are as many
-  // nonzero bases as coordinate bits, and they are linearly independent over F2; v bits are the lowest bits of one
-  // axis, and no other base contains these bits; and the positions cover the shape. Otherwise the error names the
+  // Returns OK if the layout gives every element a place: all outermost repeats are of kind r (registers); there are
+  // as many nonzero bases as coordinate bits, and they are linearly independent over F2; v bits are the lowest bits of
+  // one axis, and no other base contains these bits; and the positions cover the shape. Otherwise the error names the
   // condition that fails.
   absl::Status check() const;
   std::string text() const;
@@ -68,7 +69,7 @@ struct Layout {
 
 // Reads a layout from what text() prints. Returns an error for any other text, whatever its bytes.
 absl::StatusOr<Layout> parse_layout(std::string_view text);
-// Reads the layout that begins at the cursor, and moves the cursor behind it.
+// Reads the layout that begins at the cursor, and moves the cursor to the end of the layout's text.
 class TextCursor;
 absl::StatusOr<Layout> read_layout(TextCursor& in);
 

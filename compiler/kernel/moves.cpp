@@ -67,7 +67,7 @@ std::vector<uint64_t> inverse_of(const std::vector<Row>& rows, int bits) {
         row.vector ^= known.vector;
         row.position ^= known.position;
       }
-    if (row.vector == 0) continue;  // the bit moves along no coordinate bit: elements are replicated
+    if (row.vector == 0) continue;  // the position bit moves along no coordinate bit: it replicates elements
     const uint64_t pivot = row.vector & (~row.vector + 1);
     for (Row& known : reduced)
       if ((known.vector & pivot) != 0) {

@@ -25,8 +25,8 @@ struct Registers {
   std::vector<int> counted;    // for each axis, how many entries of `bits` count its repeats
   std::vector<int64_t> outer;  // for each axis, the outermost repeats, which are not counted in bits
 
-  // repeats: for the register with the bits `of`, its repeat number along each axis, where `outermost` gives the
-  // outermost repeats. element: the index of the register's element in its vector.
+  // Both functions are about the register with the bits `of`. repeats: its repeat number along each axis; `outermost`
+  // gives the outermost repeats. element: the index of the register's element in its vector.
   std::vector<int64_t> repeats(uint64_t of, const std::vector<int64_t>& outermost) const;
   int64_t element(uint64_t of) const;
 };
@@ -41,17 +41,17 @@ struct Moves {
 };
 
 // Returns the moves between two layouts of the same shape, both valid (Layout::check), for a team of `team` threads of
-// which `wave` form a wave (both powers of two). If each axis counts with the larger number of coordinate bits of the
-// two layouts, there may be at most kMostCoordinateBits over all axes. An axis that one layout counts by bits and the
-// other by outermost repeats is counted by bits in both, as far as the longer of them goes. The outermost repeats that
-// remain are then the same in both layouts, except that one may have more beyond the shape.
+// which `wave` form a wave (both powers of two). The sum over all axes of the number of coordinate bits, that of the
+// layout with more bits along the axis, may be at most kMostCoordinateBits. An axis that one layout counts by bits and
+// the other by outermost repeats is counted by bits in both, as far as the longer of them goes. The outermost repeats
+// that remain are then the same in both layouts, except that one may have more beyond the shape.
 Moves moves_between(const Layout& from, const Layout& to, int team, int wave);
 
 // Returns the XOR of the entries of `listed` whose bits are set in `number`; bits beyond the end of the list are
 // ignored.
 uint64_t listed_sum(const std::vector<uint64_t>& listed, uint64_t number);
 
-// Whether every element stays within its wave.
+// Whether every element moves only within its wave, and none to another wave.
 bool within_waves(const Moves& moves, int wave);
 
 }  // namespace wl

@@ -20,19 +20,21 @@ namespace wl {
 // Returns what is wrong with the phase that an instruction names; "" if nothing is.
 std::string phase_problem(const Kernel& kernel, const Instr& instr);
 
-// Returns an internal error unless all of this holds: copiers only copy and take part in phases; each role does only
-// what it may; of each buffer of phases, one role arrives and the other waits; as many arrive as end a phase; and a
-// block with copiers has one team, no cluster and one sweep over the grid.
+// Returns an internal error unless the kernel keeps these rules: copier threads only copy, and arrive at and wait for
+// phases; no other threads copy boxes; of each buffer of phases, one role arrives and the other role waits; the
+// arrivals at a phase are as many as the buffer states; and a block with copiers has one team, no cluster and one
+// sweep over the grid.
 absl::Status check_roles(const Kernel& kernel);
 
-// The accesses to shared memory that each role has not yet learned of, at one point of a walk over a kernel.
+// The accesses to shared memory that a role may not yet rely on, at one point of a walk over a kernel: neither a phase
+// nor a barrier has told the role that they are done.
 class Told {
  public:
   explicit Told(const Kernel& kernel) : kernel_(kernel) {}
 
-  // clash: an earlier access that must be done before `access`, the next one of its role, although nothing orders the
-  // two; null if there is none. unfinished: a copy that nobody has waited for and whose destination `access` may touch;
-  // null if there is none.
+  // clash: an earlier access that must be done before `access`, the next access of its role, but that neither a phase
+  // nor a barrier orders before it. unfinished: a copy that nobody has waited for and whose destination `access` may
+  // touch. Both return null if there is none.
   const SharedAccess* clash(const SharedAccess& access) const;
   const SharedAccess* unfinished(const SharedAccess& access) const;
   void add(const SharedAccess& access);
@@ -43,7 +45,7 @@ class Told {
   // Handles the arrival of a role's threads at a phase, or their wait for one. Returns what is wrong; "" if nothing is.
   std::string arrive(const Instr& instr, int64_t element, Role role);
   std::string await(const Instr& instr, int64_t element, int64_t parity, Role role);
-  // Returns a copy that no phase has signalled, or for whose phase nobody has waited; null if there is none.
+  // Returns a copy whose end no phase has signalled, or whose phase nobody has waited for; null if there is none.
   const SharedAccess* untold() const;
   // Handles the end of a loop: forgets in which iteration of the loop the recorded accesses were made.
   void forget(VarId loop);
@@ -51,16 +53,16 @@ class Told {
 
  private:
   struct Phase {
-    int64_t ended = 0, awaited = 0;    // numbers of phases that have ended, and that the other role has waited for
-    int64_t last = -1;                 // number of the last access made before the latest phase ended
-    std::set<int64_t> unknown;         // numbers of the other role's accesses that the arriving role had not learned of
-    std::vector<SharedAccess> copies;  // the copies whose arrival the latest phase signals
+    int64_t ended = 0, awaited = 0;  // how many phases have ended; how many of them the other role has waited for
+    int64_t last = -1;               // number of the last access made before the latest phase ended
+    std::set<int64_t> unknown;       // the other role's accesses, by number, that the arriving role had not learned of
+    std::vector<SharedAccess> copies;  // the copies whose end the latest phase signals
   };
   static size_t index(Role role) { return static_cast<size_t>(role); }
   static Role other(Role role) { return role == Role::kTeams ? Role::kCopiers : Role::kTeams; }
 
   const Kernel& kernel_;
-  std::vector<SharedAccess> own_[2];     // for each role: its accesses that its other threads have not learned of
+  std::vector<SharedAccess> own_[2];     // for each role: its own accesses that not all of its threads have learned of
   std::vector<SharedAccess> theirs_[2];  // for each role: accesses of the other role that it has not learned of
   std::vector<SharedAccess> started_;
   std::map<std::pair<BufferId, int64_t>, Phase> phases_;

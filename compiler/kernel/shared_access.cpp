@@ -19,8 +19,8 @@ bool spread_over_team(const Kernel& kernel, const Layout& layout) {
 }
 
 // The ring buffer that a slice accesses: the derived variable that counts its slots, and the number of elements per
-// slot. That number is a multiple of the block that the swizzle permutes, so the swizzle moves no element to another
-// slot.
+// slot. The number of elements is a multiple of the block that the swizzle permutes, so the swizzle moves no element
+// to another slot.
 struct Ring {
   const Var* var = nullptr;
   int64_t slot = 0;
@@ -92,7 +92,7 @@ bool other_slots(const Kernel& kernel, const SharedAccess& a, const SharedAccess
   return apart % mine.var->mod != 0;
 }
 
-// Returns a slice with its offset counted from the start of its ring slot.
+// Returns the slice with its offset counted from the start of the ring slot that it accesses.
 Slice within_slot(const Kernel& kernel, Slice slice, int64_t size) {
   const Ring ring = ring_of(kernel, slice);
   if (ring.var == nullptr) {
@@ -128,8 +128,8 @@ bool hazard(const Kernel& kernel, const SharedAccess& earlier, const SharedAcces
   if (kernel.overlap(first, second)) return true;
   if (first != second) return false;
   if (info(a.op).is_indexed() || info(b.op).is_indexed()) return true;
-  // Copier threads learn of earlier copies, even of their own, only by phases. Threads of teams need no barrier between
-  // accesses to elements that only they touch.
+  // Copier threads learn only by phases that a copy is done, even if it is their own. Two accesses by threads of teams
+  // need no barrier if every thread touches only elements that no other thread touches.
   const bool may_own = earlier.role == Role::kTeams && later.role == Role::kTeams;
   return !other_slots(kernel, earlier, later) && !(may_own && accesses_own(kernel, a, b));
 }

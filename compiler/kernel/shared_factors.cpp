@@ -9,8 +9,9 @@
 namespace wl {
 namespace {
 
-constexpr int kRows = 3;              // how many bits of a row's number are XORed into the numbers of its pieces
-constexpr int64_t kPiece = 16;        // bytes of a piece of a row; elements within a piece keep their order
+// The pieces of a row are permuted by XORing this many bits of the row's number into the piece's number.
+constexpr int kRows = 3;
+constexpr int64_t kPiece = 16;        // bytes of a piece of a row; a permutation moves pieces as a whole
 constexpr int64_t kAlignment = 1024;  // a factor's address is a multiple of this many bytes
 constexpr int64_t kMostBoxRows = 256;
 
@@ -25,7 +26,7 @@ bool whole_atoms(const Affine& offset, DType dtype) {
   return whole;
 }
 
-// Whether every group of waves has whole blocks of 64 rows to itself.
+// Whether each group of waves that multiply together computes whole blocks of 64 rows, which no other group shares.
 bool groups_have_rows(MatrixOp matrix, const Layout& layout) {
   int64_t waves = 1, own = fragments_of(matrix).c.count('u');
   bool whole = true;
@@ -37,7 +38,8 @@ bool groups_have_rows(MatrixOp matrix, const Layout& layout) {
   return whole;
 }
 
-// Whether there are matrix instructions for the number of columns in a group's sums: 64, 128, or a multiple of 256.
+// Whether matrix instructions can compute the columns of sums of a group of waves: one instruction computes 64, 128 or
+// 256 columns, and several compute a multiple of 256.
 bool has_columns(const Instr& mma, const Layout& sums) {
   const MatrixInfo& row = info(mma.matrix);
   const int64_t columns = sums.repeats(1) / fragments_of(mma.matrix).c.repeats(1) * row.n;
@@ -98,7 +100,8 @@ int64_t shared_row_elements(DType dtype) {
 }
 
 Swizzle shared_factor_swizzle(DType dtype, bool along_k, int64_t along) {
-  // A row has as many pieces as there are rows that permute their pieces differently, so `bits` and `shift` are equal.
+  // Eight rows permute their pieces in eight different ways, and a row has eight pieces, so `bits` and `shift` are
+  // equal.
   Swizzle out{kRows, log2_floor(kPiece / size_of(dtype)), kRows};
   if (along_k || along <= shared_row_elements(dtype)) return out;
   out.column = out.rows = log2_floor(shared_row_elements(dtype));
@@ -156,7 +159,7 @@ std::optional<MatrixBox> box_of(const Kernel& kernel, const Instr& copy) {
   out.column = first.column;
   out.matrix_rows = elements(from.shape) / out.pitch;
   out.matrix_columns = out.pitch;
-  bool ends = false;  // whether a guard limits the columns of the matrix
+  bool ends = false;  // whether a guard limits the columns that may be read
   for (const SliceGuard& guard : copy.guards) {
     const bool of_rows = guard.strides == std::vector<int64_t>{1, 0};
     if ((!of_rows && guard.strides != std::vector<int64_t>{0, 1}) || !same(guard.at, of_rows ? out.row : out.column))

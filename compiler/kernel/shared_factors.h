@@ -22,7 +22,7 @@
 
 namespace wl {
 
-// The rows of sums that a group of waves computes, and the rows or columns of a factor in one panel.
+// Rows of 64: those of the sums that one group of waves computes, and the rows or columns of a factor in one panel.
 inline constexpr int64_t kSharedFactorRows = 64;
 inline constexpr int64_t kSharedFactorColumns = 256;  // the most columns of sums that one instruction computes
 // The number of elements in a row of 128 bytes, which is also the step along k.
@@ -32,7 +32,7 @@ struct SharedFactor {
   MatrixOp matrix = {};
   DType dtype = DType::f32;  // dtype of the factor's elements
 };
-// The shared factors of a kernel, by tile.
+// For each tile of a kernel that is a shared factor: the facts about that factor.
 using SharedFactors = std::map<TileId, SharedFactor>;
 SharedFactors shared_factors(const Kernel& kernel);
 
@@ -50,8 +50,9 @@ int64_t shared_factor_place(DType dtype, bool along_k, int64_t at, int64_t k);
 struct MatrixBox {
   int64_t rows = 0, columns = 0;  // extents of one box in elements; a row of it has 128 bytes
   int64_t boxes = 1;              // number of boxes, side by side in the matrix and one after another in shared memory
-  Affine row, column;  // row and column of the box's first element in the matrix, which begins where its buffer does
-  int64_t matrix_rows = 0, matrix_columns = 0, pitch = 0;  // the matrix's extents and row distance, in elements
+  Affine row, column;  // place in the matrix of the box's first element; the matrix begins where its buffer begins
+  // The matrix's extents, and the distance between its rows, in elements.
+  int64_t matrix_rows = 0, matrix_columns = 0, pitch = 0;
 };
 // The box or boxes that a copy moves; nullopt if the copy cannot be made of boxes.
 std::optional<MatrixBox> box_of(const Kernel& kernel, const Instr& copy);

@@ -76,7 +76,8 @@ std::vector<int> other_axes(const Layout& layout, const std::vector<int>& axes) 
   return out;
 }
 
-// Whether `to` has one register for each set of registers of `from` that differ along `axes` only.
+// Whether `to` has one register where `from` has a set of registers that differ only along `axes` (the other axes are
+// `kept`).
 bool repeats_fit(const Layout& from, const Layout& to, const std::vector<int>& axes, const std::vector<int>& kept) {
   return std::all_of(axes.begin(), axes.end(), [&](int axis) { return to.repeats(axis) == 1; }) &&
          std::all_of(kept.begin(), kept.end(), [&](int axis) { return to.repeats(axis) == from.repeats(axis); }) &&

@@ -22,11 +22,13 @@ std::string read_problem(const Layout& arg, const Layout& by);
 // folded axes must keep separate results, and a thread's registers that differ along these axes must become one.
 std::string fold_problem(const Layout& from, const Layout& to, const std::vector<int>& axes);
 
-// Checks a cross from layout `from` over `axes` into layout `to`: vector elements and lanes that move along the axes
-// must move along no other axis, and must be gone in `to`. Lanes along other axes, and waves, must stay as they are.
+// Checks a cross from layout `from` over `axes` into layout `to`: vector elements and lanes that move along `axes`
+// must move along no other axis, and `to` may have none along `axes`. Lanes along other axes, and all waves, must be
+// the same in both layouts.
 std::string cross_problem(const Layout& from, const Layout& to, const std::vector<int>& axes);
 
-// Checks a pack: every thread must hold the elements of its words, all threads in the same registers.
+// Checks a pack: every thread must hold the elements of its own words, and all threads must hold them in the same
+// registers.
 std::string pack_problem(const Kernel& kernel, const Instr& pack);
 
 // Checks a view: both tiles must have the same dtype, and every position must hold the same element in row-major order.

@@ -36,7 +36,7 @@ TilePlaces::TilePlaces(const Layout& layout, int team, int wave)
   }
   for (size_t bit = 0; bit < threads_bases_.size(); ++bit)
     if (threads_bases_[bit].vector == 0) replicated_ |= int64_t{1} << bit;
-  std::vector<std::vector<int64_t>> first;  // of each register: the coordinates of its first element in thread 0
+  std::vector<std::vector<int64_t>> first;  // for each register: the coordinates of its first element in thread 0
   for (int64_t number = 0; number < registers_; ++number) {
     const std::vector<int64_t> repeat = repeats_of(layout, number);
     std::vector<int64_t>& to = first.emplace_back();
@@ -77,7 +77,7 @@ int64_t TilePlaces::folded(int64_t number, std::span<const int> axes) const {
 }
 
 std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_layout, const TilePlaces& by) {
-  // A key for a thread and an element together; -1 for coordinates beyond what the layout covers.
+  // Returns a number that identifies a thread and an element; -1 if the element lies beyond what the layout covers.
   const auto key = [&](const TilePlaces& places, int64_t at) {
     int64_t out = places.thread_of(at);
     const std::span<const int64_t> index = places.index(at);
@@ -89,7 +89,8 @@ std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_lay
     return out;
   };
   std::unordered_map<int64_t, int64_t> held;
-  for (int64_t at = from.size(); at-- > 0;) held[key(from, at)] = at;  // of positions with equal keys, the first stays
+  // If several positions have one key, the first of them is kept.
+  for (int64_t at = from.size(); at-- > 0;) held[key(from, at)] = at;
   std::vector<int64_t> out;
   for (int64_t at = 0; at < by.size(); ++at) {
     const auto found = held.find(key(by, at));
@@ -100,7 +101,8 @@ std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_lay
 
 std::vector<int64_t> packed_positions(const TilePlaces& from, const TilePlaces& words, int axis, int64_t first,
                                       int elements) {
-  using Element = std::array<int64_t, 3>;  // the thread's number and two coordinates
+  // An element that a thread holds: the thread's number, and the element's two coordinates.
+  using Element = std::array<int64_t, 3>;
   std::map<Element, int64_t> held;
   for (int64_t at = from.size(); at-- > 0;) held[{from.thread_of(at), from.index(at)[0], from.index(at)[1]}] = at;
   std::vector<int64_t> out;

@@ -33,7 +33,8 @@ class TilePlaces {
   bool stores(int64_t at) const { return (thread_of(at) & replicated_) == 0; }
   // The bits of a thread's number that move along at least one of the axes.
   int64_t thread_bits(std::span<const int> axes) const;
-  // The number of a register after these axes are folded away: only the register's repeats along the other axes count.
+  // Returns the number of the register that is left of register `number` when `axes` are folded away: it counts only
+  // the register's repeats along the other axes.
   int64_t folded(int64_t number, std::span<const int> axes) const;
 
  private:
@@ -42,7 +43,8 @@ class TilePlaces {
   int64_t replicated_ = 0;
   size_t rank_ = 0;
   std::vector<int64_t> coordinates_;
-  std::vector<Layout::Base> threads_bases_;  // for each bit of a thread's number; vector 0: the bit moves along no axis
+  // The base of each bit of a thread's number; vector 0: that bit moves along no axis.
+  std::vector<Layout::Base> threads_bases_;
 };
 
 // For each position of `by`, the position in `from` where the same thread holds the same element, or -1 where the

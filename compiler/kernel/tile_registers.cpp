@@ -42,7 +42,8 @@ std::string misuse(const Kernel& kernel, const Instr& instr, TileId tile) {
 }  // namespace
 
 std::vector<TileRegister> registers_of(MatrixOp matrix, const Layout& layout) {
-  const std::vector<int64_t>& fragment = fragments_of(matrix).c.shape;  // fragments of factors have the same shape
+  // Fragments of factors have the shape of fragments of sums.
+  const std::vector<int64_t>& fragment = fragments_of(matrix).c.shape;
   const int along = layout.vector_axis();
   std::vector<TileRegister> out;
   for (int64_t row = 0; row < layout.shape[0]; row += fragment[0])

@@ -16,7 +16,7 @@ namespace wl {
 inline constexpr int kTileRegisterCount = 8;
 
 struct TileRegister {
-  int64_t rows = 0, bytes = 0;      // number of rows that are used, and bytes used of each row
+  int64_t rows = 0, bytes = 0;      // number of rows in use, and of bytes in use of each row
   std::vector<int64_t> first = {};  // coordinates of the register's first element in the tile
   bool operator==(const TileRegister&) const = default;
 };
@@ -33,8 +33,8 @@ using ResidentTiles = std::map<TileId, ResidentTile>;
 ResidentTiles tiles_in_registers(const Kernel& kernel);
 // The tile registers of a tile that is a factor or the sums of `matrix`, in the order of their fragments by rows.
 std::vector<TileRegister> registers_of(MatrixOp matrix, const Layout& layout);
-// The shapes, by register number, of all tile registers that a part of the body needs. nullopt on machines with lanes,
-// and if the part has no product, or products that need different shapes.
+// The shapes of all tile registers that a part of the body needs, by register number; nullopt on machines with lanes,
+// if the part has no product, or if its products need different shapes.
 std::optional<std::vector<TileRegister>> shapes_of(const Kernel& kernel, std::span<const Instr> part);
 // Returns an internal error if a tile in tile registers is filled with anything but zero, is loaded or stored other
 // than by whole rows without guards, or is used by anything but moves and products; if a tile's registers differ

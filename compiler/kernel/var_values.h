@@ -14,7 +14,7 @@ class VarValues {
   // All variables start at zero. The kernel must outlive this object.
   explicit VarValues(const Kernel& kernel) : kernel_(kernel), values_(kernel.vars.size(), 0) {}
 
-  // Sets a variable that is not derived; the values of derived variables follow from the others.
+  // Sets a variable that is not derived. Derived variables have no stored value; they are computed from the others.
   void set(VarId var, int64_t value) { values_[var] = value; }
 
   int64_t value(VarId var) const {

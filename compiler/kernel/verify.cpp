@@ -345,7 +345,7 @@ class Verifier {
     return kChecks[static_cast<size_t>(op)];
   }
 
-  // Checks that arguments and result are tiles, as many as the row says, and that tiles are defined when read.
+  // Checks that arguments and result exist, are as many as the row of instrs.def says, and are defined when read.
   absl::Status check_tiles_of(const Instr& instr, const std::set<TileId>& defined) const {
     const InstrInfo& row = info(instr.op);
     const auto takes = std::count(std::begin(row.operands), std::end(row.operands), Operand::tile) +

@@ -16,7 +16,7 @@ constexpr LibraryRow kLibraryRows[] = {
     {"hipblaslt", matmul_group, matmul_source},
 };
 
-// Returns the row of the library that the machine has for its target; null if it has none.
+// Returns the row of the library that the machine provides for its target; null if it provides none.
 const LibraryRow* row_of(const Machine& machine) {
   if (machine.library == nullptr || machine.library->family != machine.target->family) return nullptr;
   for (const LibraryRow& row : kLibraryRows)

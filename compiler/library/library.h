@@ -16,8 +16,8 @@ struct LibraryGroup {
   Product product;
   Space space;
 };
-// Returns the group in the form that the machine's library takes, and the space of its plans. Returns nullopt if the
-// machine has no library, or the library has no kernel for the group.
+// Returns the group in the form that the machine's library takes, and the space of the group's plans for that library.
+// Returns nullopt if the machine has no library, or the library has no kernel for the group.
 std::optional<LibraryGroup> library_group(const Graph& group, const Domain& domain, const Machine& machine);
 
 // Returns the source of the kernel that calls the library (see Source::library). On CPUs it is C++ with the entry that

@@ -23,7 +23,8 @@ class Matmul {
     if (outer.size() > 1 || domain_.reduced.size() != 1 || product_.convolution) return std::nullopt;
     batch_ = outer.empty() ? -1 : outer[0];
     depth_ = domain_.reduced[0];
-    // If the result is contiguous along the domain's columns, these are the library's rows.
+    // The library's rows are the loop along which the result is contiguous: the domain's columns here, or else its
+    // rows.
     const bool along_columns = product_.result.strides[domain_.n.back()] == 1 || extent(domain_.n.back()) == 1;
     rows_ = along_columns ? domain_.n.back() : domain_.m.back();
     columns_ = along_columns ? domain_.m.back() : domain_.n.back();

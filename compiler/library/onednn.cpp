@@ -12,7 +12,8 @@
 namespace wl {
 namespace {
 
-// The most tensors, axes of a tensor and post operations of a call, and oneDNN's numbers for kinds of tensors.
+// The most tensors of a call, axes of a tensor and post operations of a call; oneDNN's numbers for the kinds of
+// tensors.
 constexpr size_t kMostTensors = 12, kMostRank = 6, kMostPosts = 16;
 constexpr int kSource = 1, kWeights = 33, kResult = 17, kPostOp = 16384, kSecond = 2;
 // For each number of columns that panels may have, the library's number for the format of weights in such panels
@@ -40,17 +41,18 @@ struct Tensor {
   std::vector<int64_t> dims, strides;
 };
 
-// A loop that can be divided among threads. `axis` has, for each tensor, the axis that the loop iterates over, or -1.
+// A loop that can be divided among threads. `axis` has, for each tensor, the axis that the loop iterates over; -1:
+// none.
 struct Loop {
   int64_t extent = 1, step = 1;  // the loop's iterations; parts of the loop begin at multiples of `step`
   std::vector<int> axis;
 };
 
 struct Call {
-  std::vector<Tensor> tensors;  // the tensors in order: source, weights, result, those of post steps
+  std::vector<Tensor> tensors;  // the tensors in order: source, weights, result, tensors of post operations
   bool convolution = false;
   std::vector<int64_t> window[4];
-  Loop rows, columns, batch;  // the loops among which choice kDivided selects
+  Loop rows, columns, batch;  // the loops of which the choice kDivided selects the one to divide among threads
 };
 
 class Calls {
@@ -77,7 +79,8 @@ class Calls {
     return static_cast<int>(std::find(inputs.begin(), inputs.end(), tensor.input) - inputs.begin());
   }
 
-  // Returns the tensor with one axis for each of these loops. If it does not vary along a loop, that axis has extent 1.
+  // Returns the tensor with one axis for each loop of `loops`. If the tensor does not vary along a loop, its axis has
+  // extent 1.
   Tensor tensor(const ProductTensor& of, int name, const std::vector<AtomId>& loops) const {
     Tensor out{argument(of), name, 0, of.offset, {}, {}};
     for (const AtomId a : loops) {
@@ -157,7 +160,7 @@ class Calls {
     image.strides.insert(image.strides.end(), {h.image_stride, w.image_stride});
     call.tensors = {image, tensor(product_.left, kWeights, {domain_.m[0], product_.channel, h.tap, w.tap}),
                     tensor(product_.result, kResult, result)};
-    // If only one of the factors varies along a summed loop, this is no convolution.
+    // If only one of the factors varies along a loop that is summed over, the product is no convolution.
     for (const AtomId a : domain_.reduced)
       if (product_.left.strides[a] == 0 || product_.right.strides[a] == 0) return false;
     if (product_.image >= 0 && product_.right.strides[product_.image] == 0) return false;
@@ -205,7 +208,7 @@ std::vector<Part> parts_of(const Call& call, int64_t divided, int64_t threads) {
       Tensor& tensor = part.call.tensors[t];
       if (tensor.dims[axis] == 1) continue;
       tensor.dims[axis] = end - begin;
-      // In panels, each column before `begin` has as many elements as the sum has terms.
+      // Weights in panels are stored column after column, and each column has as many elements as the sum has terms.
       part.offsets[t] += begin * (tensor.tag != 0 ? tensor.dims[0] : tensor.strides[axis]);
     }
     parts.push_back(std::move(part));

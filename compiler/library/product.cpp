@@ -27,7 +27,7 @@ class Epilogue {
   }
 
  private:
-  // Finds the cuts, in order: the values that lie on every path from the contraction to the result.
+  // Finds the cuts, which are the values that lie on every path from the contraction to the result, in their order.
   bool find_cuts() {
     const NodeId result = domain_.stores[0].source;
     std::vector<NodeId> last_use(group_.nodes.size(), -1);
@@ -43,7 +43,7 @@ class Epilogue {
       }
     }
     if (!depends[result]) return false;
-    NodeId open_until = -1;  // the last node that reads any of the values before node `id`
+    NodeId open_until = -1;  // the last node that reads a value which was computed before node `id`
     NodeId before = -1;
     for (NodeId id = domain_.contract; id <= result; ++id) {
       if (!depends[id]) continue;
@@ -54,8 +54,9 @@ class Epilogue {
     return cuts_.back() == result;
   }
 
-  // Adds the step that begins at cut `at`. It extends over as many cuts as form one function of a value; if there are
-  // none, it is one operation with an input. Returns the cut at which the step ends; `at` if there is no such step.
+  // Adds the step that begins at cut `at`, and returns the cut at which the step ends, or `at` if there is no such
+  // step. The step is a function of one value, extended over as many cuts as possible, or else an operation with one
+  // more input.
   size_t step_from(size_t at, std::vector<PostStep>& steps) const {
     for (size_t end = cuts_.size() - 1; end > at; --end)
       if (const auto found = activation_between(group_, domain_, cuts_[at], cuts_[end])) {
@@ -167,7 +168,7 @@ bool find_convolution(const Graph& group, const Domain& domain, const Access& im
   size_t used = 0;
   if (!padding_along(image, product.height, used) || !padding_along(image, product.width, used)) return false;
   if (used != image.guards.size()) return false;
-  // Apart from the loops of the window, there may be one loop over the images of the batch and one over the channels.
+  // Besides the loops of the window, there may be one loop over the images of the batch and one over the channels.
   std::vector<AtomId> images = domain.batch, channels;
   for (const AtomId a : domain.n)
     if (a != product.height.output && a != product.width.output) images.push_back(a);

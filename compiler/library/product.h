@@ -40,8 +40,8 @@ struct ProductTensor {
 };
 
 struct PostStep {
-  std::optional<Activated> activation;  // a function of the result; if it is absent, `op` is applied
-  Op op = Op::add;                      // the step without an `activation`: result = op(result, tensor)
+  std::optional<Activated> activation;  // the step as a function of the result; nullopt: the step applies `op`
+  Op op = Op::add;                      // for a step without `activation`: result = op(result, tensor)
   ProductTensor tensor;
 };
 
@@ -54,11 +54,12 @@ struct SlidingLoop {
 
 struct Product {
   DType factors = DType::f32, type = DType::f32;  // the dtype of left and right, and that of the result
-  ProductTensor left, right, result;              // left does not vary along the columns, right not along the rows
+  ProductTensor left, right, result;              // left has stride 0 along the columns, right along the rows
   std::vector<PostStep> post;
   // Whether this is a convolution: left has its weights, right is the image, and the rows are the output channels.
   bool convolution = false;
-  AtomId image = -1, channel = -1;  // the loops over the batch and the summed channels; -1: no such loop
+  // The loops over the images of the batch and over the summed channels; -1: no such loop.
+  AtomId image = -1, channel = -1;
   SlidingLoop height, width;
 };
 
@@ -67,7 +68,7 @@ struct Product {
 // rounded to any of these dtypes; libraries round only the result.
 enum class ProductTypes : uint8_t { kSingle, kHalves };
 
-// Returns the group as a product; nullopt if it does not have this form.
+// Returns the group as a product; nullopt if it is not a product with such steps.
 std::optional<Product> product_of(const Graph& group, const Domain& domain, ProductTypes types = ProductTypes::kSingle);
 
 // Returns the function f of one value for which result = f(value). Everything between these two nodes must be a

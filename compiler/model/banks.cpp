@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kWordBytes = 4, kWidestBytes = 16;
 
-// Returns how many elements of a vector one access moves.
+// Returns how many neighbouring elements of a vector one access moves.
 int64_t piece_of(const Layout& layout, const std::vector<int64_t>& strides, int64_t offset, int bytes) {
   const int axis = layout.vector_axis();
   if (axis < 0 || strides[axis] != 1) return 1;
@@ -21,8 +21,8 @@ int64_t piece_of(const Layout& layout, const std::vector<int64_t>& strides, int6
   return out;
 }
 
-// Adds to `use` the cycles of an access to `words` by several lanes at once: as many as the fullest bank has of the
-// words.
+// Adds to `use` the cycles of an access by several lanes at once to the 4-byte words `words`: as many cycles as there
+// are words in the bank that holds most of them.
 void add(BankUse& use, std::vector<int64_t> words, int banks) {
   std::sort(words.begin(), words.end());
   words.erase(std::unique(words.begin(), words.end()), words.end());

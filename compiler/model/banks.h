@@ -12,7 +12,7 @@ namespace wl {
 
 struct BankUse {
   int64_t cycles = 0;  // cycles in which at least one bank transfers a word of 4 bytes
-  int64_t least = 0;   // the cycles that would be needed without bank conflicts
+  int64_t least = 0;   // the cycles that the same accesses take without bank conflicts
   bool conflicts() const { return cycles > least; }
 };
 

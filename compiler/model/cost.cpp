@@ -18,12 +18,14 @@
 namespace wl {
 namespace {
 
-constexpr double kLoad = 0.5;     // issue slots of a load or store, for each element
-constexpr double kScattered = 6;  // issue slots of an element, on CPUs, if neighbours in the loop are apart in memory
-constexpr double kBeyondPeak = 1.3;  // the best kernels exceed the model's rates by at most this factor
-// Later passes over a row recompute values that take at most so many issue slots, and keep the others.
+constexpr double kLoad = 0.5;  // issue slots of a load or store, for each element
+// On CPUs: issue slots of a load or store, for each element, if the elements are not contiguous.
+constexpr double kScattered = 6;
+constexpr double kBeyondPeak = 1.3;  // the best kernels are at most this many times as fast as the model's rates say
+// If a value takes at most this many issue slots per element, each later pass over a row computes it again; other
+// values are kept in memory.
 constexpr int kExpensive = 4;
-// On CPUs, contractions of at most so many rows do not pack the operand that has the columns.
+// On CPUs, contractions of at most this many rows do not pack the operand that has the columns.
 constexpr int64_t kUnpackedRows = 32;
 
 double ceil_to(double n, double unit) {
@@ -68,8 +70,8 @@ class Price {
 
  private:
   int64_t extent(const std::vector<AtomId>& atoms) const { return extent_of(domain_, atoms); }
-  // Returns the bytes that are read of each input; repeated reads count once. A gather reads a cache line for each
-  // element.
+  // Returns how many bytes are read of each input; elements that are read several times count once. A gather reads a
+  // cache line for each element.
   std::vector<double> bytes_read() const {
     std::map<NodeId, double> touched;
     const auto touch = [&](const Access& access) {
@@ -116,9 +118,9 @@ class Price {
     }
   }
 
-  // Returns in how many iterations a node is computed: in those of the loops that it depends on or reduces over. A node
-  // that varies along the vectors is also computed again in every iteration of the loops around these, since no kernel
-  // keeps it.
+  // Returns in how many iterations a node is computed: in all iterations of the loops that its value depends on or
+  // that it reduces over. A node that varies along the vectors is computed in all iterations of the parallel loops,
+  // even of those that it does not depend on, since no kernel keeps its value.
   double turns(NodeId id) const {
     double count = 1;
     const bool sums = is_reduction(group_, id);
@@ -129,7 +131,7 @@ class Price {
     for (AtomId atom = 0; atom < static_cast<AtomId>(domain_.atoms.size()); ++atom)
       if (moves(atom) || (vector && holds(domain_.parallel, atom)))
         count *= static_cast<double>(domain_.atoms[atom].extent);
-    // Scalar operations take as long as vector operations.
+    // An operation on scalars takes as long as one on vectors, so it counts as one for each lane.
     return vector || domain_.vector < 0 ? count : count * machine_.target->lanes;
   }
 
@@ -145,7 +147,7 @@ class Price {
     double slots = 0;
     for (const Domain::Operand& operand : domain_.operands[id]) {
       if (operand.access.input >= 0) slots += fetch(operand.access, turns);
-      // A piece takes a comparison in each iteration, besides its load.
+      // Each piece (of a pad or concat) takes a comparison in each iteration, besides its load.
       for (const Piece& piece : operand.pieces) slots += fetch(piece.access, turns) + turns;
     }
     return slots;
@@ -156,7 +158,7 @@ class Price {
   void walk() {
     const RowPhases phases = row_phases(group_, domain_);
     const int count = static_cast<int>(group_.nodes.size());
-    // Of each node: the last phase that uses its value.
+    // For each node: the last phase that uses its value.
     std::vector<int> last = phases.level;
     for (int id = count - 1; id >= 0; --id) {
       if (domain_.operands[id].empty()) continue;
@@ -190,7 +192,7 @@ class Price {
       slots_ += fetch(store.access, all);
       if (store.source < 0) slots_ += fetch(store.copy, all);
     }
-    // Rows that exceed the first cache, and values that are kept, are read from a slower cache in later passes.
+    // Later passes read rows that exceed the first cache, and each value that was kept, from a slower cache.
     again_ns_ *= row_values;
   }
 
@@ -213,7 +215,7 @@ class Price {
     const double lanes = machine_.target->lanes;
     const double batch = static_cast<double>(extent(domain_.batch));
     double share = 1;
-    double reads = 1;  // how often each element of the operand with the columns is read
+    double reads = 1;  // how often each element of the operand that has the columns is read
     if (machine_.target->is_gpu()) {
       // Chooses the best tile size: larger tiles waste more work at the edges, save more reads, and leave more units
       // idle.
@@ -236,7 +238,7 @@ class Price {
       const double used = columns / ceil_to(columns, lanes);
       share = used * std::min(1.0, (rows + 2) / 8) * std::min(1.0, (depth + 8) / 40);
       if (rows <= kUnpackedRows) reads = std::ceil(rows / 8);
-      // Packing writes a panel and reads it back. Tasks that share columns each pack them.
+      // Packing writes a panel and reads it back. If several tasks use the same columns, each task packs them.
       const double packed = static_cast<double>(extent(domain_.n)) * depth * batch;
       if (rows > kUnpackedRows) slots_ += packed * 4 * kLoad;
     }
@@ -274,12 +276,12 @@ class Price {
   const Domain& domain_;
   const Machine& machine_;
   const Rates& rates_;
-  const double counted_;  // share of the contraction's products that no mask leaves out
+  const double counted_;  // share of the contraction's products that masks do not leave out
   double slots_ = 0, least_slots_ = 0, contract_ns_ = 0, again_ns_ = 0;
-  double contract_fill_ = 1;  // share of the GPU's units that a contraction's blocks keep busy
+  double contract_fill_ = 1;  // share of the GPU's multiprocessors that a contraction's blocks keep busy
 };
 
-// Returns the rates of one of `workers` equal parts of the machine, with launches that cost nothing.
+// Returns the rates of one of `workers` equal parts of the machine. A launch costs nothing in these rates.
 Rates share_of(Rates r, double workers) {
   r.launch_us = r.alone_us = r.small_bytes = 0;
   for (double* rate : {&r.slots_per_ns, &r.contract_flops_per_ns, &r.memory_bytes_per_ns, &r.far_bytes_per_ns,
@@ -308,8 +310,8 @@ double stage_matrix_share(const Stage& stage, bool resident, const Machine& mach
   return 0;
 }
 
-// Returns the cost of a stitched group, whose blocks each run all stages one after the other on their share of the
-// machine. It is that of the fastest choice (of the number of rows of a block).
+// Returns the cost of a stitched group, whose blocks each run all stages one after the other, at one worker's share of
+// the machine's rates. The choice of the number of rows per block that has the least cost counts.
 Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
   const double workers =
       machine.target->is_gpu() ? std::max(1, machine.target->gpu.units) : std::max(1, machine.threads);

@@ -11,7 +11,7 @@ namespace wl {
 struct Cost {
   double micros = 0;
   double bound = 0;   // us; lower bound: the launch, every value moved once, every element computed once
-  double busy = 0;    // us of the kernel's work, if no part of the machine were idle meanwhile
+  double busy = 0;    // us that the kernel's work would take if all parts of the machine had an equal share of it
   int64_t bytes = 0;  // bytes that the kernel reads and writes
 };
 

@@ -28,8 +28,8 @@ constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the tab
                                                         {"masked", "line"},
                                                         {"launch", "launch"}}};
 
-// The third cache also serves other threads and other virtual machines. So its misses are averaged over these divisors
-// of its size.
+// Other threads and other virtual machines use the third cache as well, so an unknown share of it is free. Misses are
+// the mean over these cases: the whole cache, a half and a quarter of it.
 constexpr int64_t kL3Shares[] = {1, 2, 4};
 
 // The share of the second cache's copy rate that a micro-kernel gets while it multiplies.
@@ -49,7 +49,7 @@ class WorkCounter {
 
  private:
   struct Call {
-    int around = 0;  // one iteration of this loop is one call of a micro-kernel
+    int around = 0;  // a loop each of whose iterations is one call of a micro-kernel
     int innermost = 0;
     double calls = 0;
   };
@@ -88,8 +88,8 @@ class WorkCounter {
     return static_cast<int>(hints);
   }
 
-  // Returns the time of a product, in f32 multiply-adds. Words (u32 of several narrow elements) have a multiply
-  // instruction of their own on some machines.
+  // Returns the time of one multiplication of vectors, as a multiple of the time of an f32 multiply-add. Words (u32 of
+  // several narrow elements) have a multiply instruction of their own on some machines.
   double product_of(const Instr& instr) const {
     if (instr.op != InstrOp::kDot) return 1;
     const Arithmetic& rates = machine_.target->arithmetic;
@@ -97,13 +97,13 @@ class WorkCounter {
     return elements_of_word(instr.elements[0]) / (rate > 0 ? rate : rates.i32);
   }
 
-  // Adds steps of vectors. gcc unrolls a loop of two iterations and drops vectors that have no columns in the second
-  // iteration.
+  // Adds steps of vector instructions. gcc unrolls a loop of two iterations, and then drops those vectors of the
+  // micro-kernel that have no columns in the second iteration.
   void add_steps(const Layout& layout, int outer, double steps, int hints, double product) {
     const int height = static_cast<int>(layout.shape[0]), lanes = layout.lanes();
     const int vectors = static_cast<int>((layout.shape[1] + lanes - 1) / lanes);
     int left = vectors;
-    double share = 0;  // share of the steps that belong to the loop's second iteration
+    double share = 0;  // share of the steps that belong to the second iteration of the unrolled loop
     for (int loop = reuse_.loops()[outer].parent; kernel_.compiler == "gcc" && loop > 0;
          loop = reuse_.loops()[loop].parent) {
       const Reuse::Loop& turns = reuse_.loops()[loop];
@@ -120,10 +120,10 @@ class WorkCounter {
     work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, vectors, 0, hints, product}, steps);
   }
 
-  // Adds steps of matrix instructions. A step takes as long as its products of tile registers, but at least the latency
-  // after which the next products can use their sums.
+  // Adds steps of matrix instructions. A step takes the time of its products of tile registers, but at least the
+  // latency after which the next step can add to the same sums.
   void add_matrix_steps(const Instr& mma, double steps) {
-    constexpr double kLatency = 3.25;  // latency of a product's sums, in times of a product: 52 / 16 cycles
+    constexpr double kLatency = 3.25;  // latency of a product's sums, divided by the product's time: 52 / 16 cycles
     const MatrixInfo& row = info(mma.matrix);
     const Layout& layout = tile(mma.result).layout;
     const Arithmetic& rates = machine_.target->arithmetic;
@@ -136,7 +136,7 @@ class WorkCounter {
                              steps);
   }
 
-  // `loop` has two iterations. Returns the second one's share of all iterations of the loops between `loop` and
+  // `loop` has two iterations. Returns the share of the second one in all iterations of the loops between `loop` and
   // `inner`.
   double share_of_second_turn(int loop, int inner) const {
     double turns[2] = {1, 1};
@@ -167,7 +167,7 @@ class WorkCounter {
     });
   }
 
-  // Returns the index in calls_ of the call that a loop belongs to; -1: it belongs to none.
+  // Returns the index in calls_ of the micro-kernel call that contains a loop; -1: no call contains it.
   int call_of(int loop) const {
     for (size_t c = 0; c < calls_.size(); ++c)
       if (reuse_.is_inside(loop, calls_[c].around)) return static_cast<int>(c);
@@ -245,7 +245,7 @@ double row_step_ns(const MicroKernel& micro, double fma_per_ns) {
   return std::max({multiply_adds, loads, 8.0}) / fma_per_ns;
 }
 
-// Measured micro-kernels multiply f32 without prefetches. Others take at least the time that the target's row allows.
+// Measured steps multiply f32 and do not prefetch. Other steps take at least the time that the target's row implies.
 double step_ns_of(const MicroKernel& micro, const CpuCost& cost) {
   if (micro.step_ns > 0) return micro.step_ns;
   const double row = row_step_ns(micro, cost.fma_per_ns);
@@ -260,7 +260,7 @@ double micro_ns(const CpuWork& work, const CpuCost& cost) {
   return ns;
 }
 
-// Returns the amounts that are multiplied by unit costs.
+// Returns, for each term, the amount that is multiplied by the term's unit cost.
 std::array<double, kCpuTerms> amounts(const CpuWork& work, const CpuCost& cost) {
   std::array<double, kCpuTerms> out = work.amount;
   out[kMicro] = micro_ns(work, cost);
@@ -282,8 +282,8 @@ CpuCost default_cpu_cost(const Machine& machine) {
   const Target& target = *machine.target;
   CpuCost cost;
   cost.fma_per_ns = target.arithmetic.flops_per_ns / 2 / target.lanes;
-  // These values were fitted to Zen 5, and are expressed in cycles and in rates of the target's row. Rankings hardly
-  // depend on them.
+  // These values were fitted to measurements on Zen 5. They are multiples of a clock cycle and of the rates in the
+  // target's row. The ranking of schedules hardly depends on them.
   const double cycle = 2 / cost.fma_per_ns;
   cost.ns[kMicro] = 1;
   cost.ns[kCall] = 5 * cycle;

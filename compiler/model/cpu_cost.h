@@ -22,15 +22,15 @@ enum CpuTerm : int {
   kMicro,       // ns of all micro-kernels' steps, by the table CpuCost::step_ns
   kCall,        // number of calls of micro-kernels
   kEntry,       // number of times that a micro-kernel's innermost loop is entered again within a call
-  kEpilogue,    // issue slots of vector operations on operands and results, except multiply-adds
+  kEpilogue,    // issue slots of vector operations, other than multiply-adds, on operands and results
   kPackLane,    // number of elements that are copied to scratch one by one, or gathered
   kPackRow,     // number of rows that are copied to scratch
-  kFromL2,      // ns for which micro-kernels wait for the second cache, by the rate of the target's row
+  kFromL2,      // ns for which micro-kernels wait for data of the second cache, at the rate of the target's row
   kFromL3,      // bytes of operands that enter the second cache while micro-kernels run
   kPackFromL3,  // bytes that enter the second cache while operands are packed
   kFromMemory,  // bytes that enter the third cache
   kMemoryRuns,  // number of contiguous runs that the cache lines of kFromMemory form
-  kMasked,      // number of cache lines of kFromMemory that masked loads read, which train no prefetcher
+  kMasked,      // number of cache lines of kFromMemory that masked loads read; masked loads train no prefetcher
   kLaunch,      // 1 for a launch of more than one thread, else 0
   kCpuTerms
 };
@@ -44,7 +44,7 @@ struct MicroKernel {
   int height = 0, vectors = 0;
   double step_ns = 0;  // ns of a step of matrix instructions, by the target's row; 0: a step of vector instructions
   int hints = 0;       // number of prefetches of a step, each of which takes the place of a load
-  double product = 1;  // time of one product of vectors (for example of words), in f32 multiply-adds
+  double product = 1;  // time of one multiplication of vectors, as a multiple of that of an f32 multiply-add
   bool operator==(const MicroKernel&) const = default;
   bool operator<(const MicroKernel& other) const {
     return std::tie(compiler, height, vectors, step_ns, hints, product) <
@@ -52,8 +52,8 @@ struct MicroKernel {
   }
 };
 
-// The amounts of one launch. Instead of an amount of kMicro, `micro` has the steps of each micro-kernel. The amount of
-// kFromL2 includes time that micro-kernels hide; cpu_ns() subtracts it.
+// The amounts of one launch. The term kMicro has no amount; instead, `micro` has the number of steps of each
+// micro-kernel. The amount of kFromL2 includes time that micro-kernels hide; cpu_ns() subtracts it.
 struct CpuWork {
   std::array<double, kCpuTerms> amount = {};
   std::vector<std::pair<MicroKernel, double>> micro;
@@ -66,8 +66,8 @@ CpuWork cpu_work(const Kernel& kernel, const Machine& machine);
 struct CpuCost {
   std::string device;                     // fingerprint of the device; empty: the costs follow from a target's row
   std::array<double, kCpuTerms> ns = {};  // ns per unit of each term
-  std::map<MicroKernel, double> step_ns;  // ns of a step of each measured micro-kernel; others follow from fma_per_ns
-  double fma_per_ns = 1;                  // rate of vector multiply-adds, for micro-kernels that are not in step_ns
+  std::map<MicroKernel, double> step_ns;  // ns of a step of each micro-kernel that was measured
+  double fma_per_ns = 1;                  // vector multiply-adds per ns, for micro-kernels that were not measured
   bool operator==(const CpuCost&) const = default;
 };
 CpuCost default_cpu_cost(const Machine& machine);
@@ -77,7 +77,7 @@ double cpu_ns(const CpuWork& work, const CpuCost& cost);
 struct CpuSample {
   CpuWork work;
   double ns = 0;
-  bool micro = false;  // whether the sample is for step_ns: one micro-kernel with its data in the first cache
+  bool micro = false;  // whether the sample is one for step_ns: a single micro-kernel with its data in the first cache
 };
 // Fits non-negative unit costs by least squares of the relative error over all samples that are not `micro`. The unit
 // costs of the target's row are a prior with the weight of a thousandth of a sample, so a term that occurs in no sample

@@ -12,24 +12,25 @@
 namespace wl {
 namespace {
 
-constexpr int kExpensiveSlots = 4;  // ops that take so many issue slots or more count as expensive
+constexpr int kExpensiveSlots = 4;  // ops that take at least this many issue slots count as expensive
 
 // Amounts of one launch, for one worker: a thread of a CPU or a multiprocessor of a GPU.
 struct Facts {
   const Kernel& kernel;
   const Machine& machine;
-  double blocks = 1;     // number of blocks of the worker with most blocks
-  double idle = 0;       // share of the workers' time in which they have no block
+  double blocks = 1;     // number of blocks of the worker that has most blocks
+  double idle = 0;       // share of the launch's time for which the average worker has no block
   double must_move = 1;  // bytes of all arguments, divided by the number of workers
-  // Bytes read and written outside scratch, moved to and from scratch, and streamed; replicated elements count once.
+  // Bytes that are read and written outside scratch, moved to and from scratch, and streamed. Elements that several
+  // threads hold count once.
   double read = 0, written = 0, scratch = 0, streamed = 0;
-  // Numbers of vectors that are gathered, are scalars, have a stride above 1, and of all that move.
+  // Numbers of vectors that loads and stores move: by gathers, as scalars, with a stride above 1, and in all.
   double gathers = 0, narrow = 0, strided = 0, moves = 0;
-  // Issue slots: of multiply-adds, of cheap and of expensive other ops, of folds and of crosses.
+  // Issue slots of multiply-adds, of other cheap ops, of other expensive ops, of folds, and of crosses.
   double fma = 0, cheap = 0, expensive = 0, folds = 0, crosses = 0;
   double turns = 0, barriers = 0, prefetches = 0;
-  double ahead = 0;                    // the longest distance from a load to its prefetch, in bytes
-  double registers = 0;                // vectors of the largest tile in registers; on GPUs a lane's elements
+  double ahead = 0;      // the longest distance from a load to its prefetch, in bytes
+  double registers = 0;  // vectors of the largest tile in registers (on a CPU), or elements of it in a lane (on a GPU)
   double instructions = 0, loads = 0;  // numbers of instructions and of loads in the kernel's text
   double occupancy = 1;                // resident threads of a multiprocessor as a share of its limit; GPUs only
   double l1 = 0, l2 = 0, l3 = 0;       // bytes that enter each cache; CPUs only
@@ -69,7 +70,8 @@ class FactCounter {
   }
   // Returns the number of vectors in a tile, or in each lane's part of a tile.
   static double vectors(const Tile& tile) { return static_cast<double>(tile.layout.count('r')); }
-  // Returns how many operations a tile takes: one per vector on a CPU; on a GPU, one for each of a lane's elements.
+  // Returns how many operations it takes to compute a tile: on a CPU one for each vector, on a GPU one for each
+  // element of a lane.
   double repeats(const Tile& tile) const { return vectors(tile) * (kernel_.wave > 0 ? tile.layout.lanes() : 1); }
 
   void body(const std::vector<Instr>& instrs, double times) {
@@ -136,7 +138,8 @@ class FactCounter {
     const double all = times * vectors(tile);
     facts_.moves += all;
     if (instr.op == InstrOp::kGather) facts_.gathers += all;
-    // Whether neighbouring lanes access neighbouring elements depends on the axis of vectors or, without one, of lanes.
+    // An access is strided by its stride along the axis of vectors or, if there are none, along the first axis that
+    // threads divide.
     int axis = tile.layout.vector_axis();
     for (int i = 0; axis < 0 && i < tile.layout.rank(); ++i)
       if (tile.layout.width(i) > 1) axis = i;
@@ -187,13 +190,13 @@ void price_gpu(Facts& facts) {
   if (kernel.scratch_bytes() > 0) fit = std::min(fit, static_cast<double>(gpu.unit_shared / kernel.scratch_bytes()));
   fit = std::clamp(std::floor(fit), 1.0, std::max(1.0, facts.blocks));
   facts.occupancy = std::min(1.0, fit * kernel.threads / std::max(1, gpu.unit_threads));
-  // Slots are counted for one thread of a team (the threads that work on a tile together). One issue of a wave serves
-  // all its lanes.
+  // The slots were counted for one thread of a team (the threads that work on a tile together); a wave issues an
+  // operation once for all its lanes.
   const double waves = facts.slots() * kernel.team / std::max(1, kernel.wave);
   const double lanes = rates.slots_per_ns / units / std::max(1, kernel.wave);
   const double memory = (facts.read + facts.written) / (rates.memory_bytes_per_ns / units);
   const double shared = facts.scratch / (rates.near_bytes_per_ns / units * 4);
-  // Half of the threads that may be resident on a multiprocessor hide all latency.
+  // All latency is hidden if half of the threads are resident that a multiprocessor can hold.
   const double hidden = std::min(1.0, facts.occupancy * 2);
   facts.ns = rates.launch_us * 1000 + std::max({memory, shared, waves / lanes}) / std::max(0.05, hidden);
 }

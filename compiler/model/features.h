@@ -21,8 +21,9 @@ inline constexpr int kFeaturesVersion = 1;
 struct Features {
   std::string kind;           // family of the target and class of the kernel, such as "cpu/rows"; each kind has a model
   std::vector<float> values;  // the value of each feature, in the order of feature_names()
-  // The time in ns by the analytic model: for contractions on CPUs that of cpu_cost.h, on GPUs a launch and the longest
-  // of the times for device memory, shared memory and issue slots. 0: no analytic model ranks such kernels.
+  // The time in ns by the analytic model: for contractions on CPUs that of cpu_cost.h, on GPUs a launch and the
+  // longest of the times for device memory, shared memory and issue slots. It is 0 if no analytic model ranks kernels
+  // of this kind.
   double analytic_ns = 0;
 };
 const std::vector<std::string_view>& feature_names();  // the names in the table kFeatures (features.cpp)

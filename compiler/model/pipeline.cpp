@@ -10,17 +10,18 @@
 namespace wl {
 namespace {
 
-// Latencies from a warp's request to its first value while nothing else is under way. For the targets of the table,
-// vendors' documents agree within a factor of 1.5.
+// Latencies in ns from a warp's request to its first value, if no other request is under way. For all GPU targets,
+// vendors' documents agree with them within a factor of 1.5.
 constexpr double kMemoryNs = 450, kL2Ns = 180, kSharedNs = 18, kBarrierNs = 20;
 constexpr double kSharedBytesPerNs = 200;  // rate of a multiprocessor's shared memory: 128 bytes per clock cycle
-// The time from a block's last store of its partial sums to another block's first load of them: fences, two barriers
-// and a counter. Two blocks that share a tile of 64 x 64 took 10 us longer on an H200
+// The time in ns from a block's last store of its partial sums to another block's first load of them: fences, two
+// barriers and a counter. Two blocks that share a tile of 64 x 64 took 10 us longer on an H200
 // (docs/design/gpu-products.md#split-k).
 constexpr double kJoinNs = 3000;
-constexpr double kIssuers = 4;  // warp schedulers of a multiprocessor; the warps of one hide each other's latency
+// Warp schedulers of a multiprocessor; the warps of one scheduler hide each other's latency.
+constexpr double kIssuers = 4;
 
-// How many different tiles of rows, and of columns, `blocks` neighbouring blocks read together.
+// The numbers of different tiles of rows, and of columns, that `blocks` neighbouring blocks read in all.
 struct Met {
   double rows = 1, columns = 1;
 };
@@ -33,12 +34,12 @@ Met tiles_met(double blocks, double raster, double column_tiles) {
 struct Loads {
   // Transfer times of a step's tiles: from the L2, from the cache behind the L2s of several dies, and from memory.
   double l2 = 0, cache = 0, memory = 0;
-  double ns = 0;  // time until the last byte of a step has arrived
+  double ns = 0;  // time until all bytes of a step have arrived
 };
 
-// All tiles of a step pass through the L2. A tile that some of the `wave` blocks running at the same time read comes
-// from memory once. On a GPU of several dies, each die that reads the tile takes it once from the cache between memory
-// and the dies' L2s.
+// All tiles of a step pass through the L2. `wave` blocks run at the same time; a tile that several of them read comes
+// from memory only once. On a GPU of several dies, each die that reads the tile takes it once from the cache between
+// memory and the dies' L2s.
 Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& machine, double bytes, double wave) {
   const Rates rates = rates_of(machine);
   const double units = std::max(1, machine.multiprocessors());
@@ -67,7 +68,7 @@ Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& 
   return out;
 }
 
-// Returns the number of elements of an operand's inputs per element that the loops read of them, at most 1.
+// Returns how many elements an operand's inputs have for each element that the loops read of them; at most 1.
 double fresh_share(const Graph& group, const Domain& domain, int position) {
   double most = 0;
   for (const Access& access : reads_of(domain, domain.contract, position)) {
@@ -124,7 +125,7 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
                                    : std::clamp(std::ceil(blocks / units), 1.0, static_cast<double>(fit));
   const double wave = std::min(blocks, units * beside), waves = std::ceil(blocks / (units * beside));
 
-  // Every time is that of one block that has a multiprocessor alone; if there are `beside` blocks, they share it.
+  // Times below are for a block that has a multiprocessor to itself; the `beside` blocks that share one take longer.
   const Arithmetic& arithmetic = machine.target->arithmetic;
   const double fma_per_ns = rates.slots_per_ns / units *
                             (matrix ? matrix_rate(*matrix, *machine.target)
@@ -139,12 +140,12 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
                     static_cast<double>(info(*matrix).k)
               : static_cast<double>(s[kThreadRows] + s[kThreadColumns]) * bytes / 2);
   const double unrolled = matrix || s[kUnrollK] > 1 || s[kRegisterStages] > 1 ? 2 : 1;
-  const double at_once = matrix ? static_cast<double>(info(*matrix).k) : 1;  // elements along K that one read serves
+  const double at_once = matrix ? static_cast<double>(info(*matrix).k) : 1;  // elements along K per read
   double use_ns = pipelined_ns(kSharedNs + at_once * shared_bytes / kSharedBytesPerNs, at_once * compute_ns,
                                step / at_once, unrolled, std::max(1.0, warps / kIssuers));
   use_ns = std::max(use_ns, step * shared_bytes / kSharedBytesPerNs) + kBarrierNs / beside;
-  // With one register stage, no reads are issued in the step before, so the first reads of a step wait behind the
-  // barrier.
+  // With one register stage, a step's first reads from shared memory are issued only after the barrier, so nothing
+  // hides their latency.
   if (s[kRegisterStages] == 1) use_ns += kSharedNs / (beside * std::max(1.0, warps / kIssuers));
   if (s[kAsyncCopies] == 0)
     use_ns += step * (tile_rows + tile_columns) * bytes / kSharedBytesPerNs;  // lanes that compute also copy the tiles
@@ -152,7 +153,7 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
   const Loads loads = loads_of(s, product, machine, bytes, wave);
   const double turns = std::ceil(product.depth / step / parts);
   const double stored = tile_rows * tile_columns * bytes / (rates.memory_bytes_per_ns / units);
-  // If `shared` blocks compute a tile together, each of them writes its partial sums, and one of them reads all.
+  // If `shared` blocks compute a tile together, each of them writes its partial sums, and one of them reads all sums.
   const auto joined = [&](double tiles, double shared) {
     const double sums = tile_rows * tile_columns * 4;
     return shared == 1 ? 0 : kJoinNs + sums * (1 + shared) / (rates.home_of(tiles * shared * sums) / units);
@@ -168,8 +169,8 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
     rest = std::ceil(left * shared / (units * beside)) *
            (loads.ns + loop(std::ceil(turns / shared)) + beside * (stored + joined(left, shared)));
   }
-  // Copying waves begin the loads of a block's next tile before its other waves do, so only the first tile's loads are
-  // waited for.
+  // If waves copy ahead, they load a block's next tile while the other waves still compute, so the block waits only
+  // for the loads of its first tile.
   const double begins = persistent && s[kCopyingWaves] > 0 ? 1 : waves;
   return {rates.launch_us * 1000 + begins * loads.ns +
               waves * (loop(turns) + beside * (stored / parts + joined(blocks / parts, parts))) + rest,

@@ -9,8 +9,9 @@
 namespace wl {
 
 struct PolydlRank {
-  double cycles = 0;  // bytes in each level times the level's latency: 4 L1 + 14 L2 + 60 L3 + 84 memory
-  // Decides between kernels of equal `cycles`: bytes / bandwidth of each level: L1/192 + L2/96 + L3/16 + memory/55.
+  double cycles = 0;  // sum over the levels of bytes times latency: 4 L1 + 14 L2 + 60 L3 + 84 memory
+  // Orders kernels of equal `cycles`: the sum over the levels of bytes / bandwidth: L1/192 + L2/96 + L3/16 +
+  // memory/55.
   double tie = 0;
   auto operator<=>(const PolydlRank&) const = default;
 };

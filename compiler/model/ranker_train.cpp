@@ -24,8 +24,8 @@ struct BoosterFree {
 };
 
 constexpr int kTrees = 100;
-// A score is minus the logarithm of a time, times this factor. So the odds for the right order of two kernels whose
-// times differ by 10 % are e to 1.
+// A score is minus the logarithm of a time, times this factor. With a factor of 10, two kernels whose times differ by
+// 10 % have scores that differ by 1, so the model's odds for their order are e to 1.
 constexpr double kScale = 10;
 constexpr std::pair<const char*, const char*> kParameters[] = {{"objective", "rank:pairwise"},
                                                                {"base_score", "0"},
@@ -103,7 +103,7 @@ absl::StatusOr<Forest> boost(const Table& table) {
     for (absl::string_view line : absl::StrSplit(texts[t], '\n', absl::SkipEmpty()))
       if (!read_line(line, &tree))
         return absl::InternalError(cat("XGBoost printed a tree that cannot be read: ", line));
-    // A higher score means a shorter time.
+    // A higher score means a shorter time, so the sign is turned for the logarithm of a time.
     for (TreeNode& node : tree) node.value /= static_cast<float>(-kScale);
     forest.trees.push_back(std::move(tree));
   }

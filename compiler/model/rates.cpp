@@ -5,14 +5,15 @@
 namespace wl {
 namespace {
 
-constexpr double kGpuLaunchUs = 2.5;  // us of a launch within a graph of launches, with the latency of the first loads
+// Us of a launch within a captured graph (such as a CUDA graph), including the latency of the first loads.
+constexpr double kGpuLaunchUs = 2.5;
 constexpr double kCpuLaunchUs = 0.8, kCpuAloneUs = 0.05;  // us to wake threads that still spin; us to call a function
-// The nominal rates of a CPU are those of one multiply-add unit. Most CPUs have two, but loads and stores also use
-// issue slots.
+// The nominal rates of a CPU are those of one multiply-add unit. Most CPUs have two units, but loads and stores use
+// issue slots too, so real rates are less than twice the nominal ones.
 constexpr double kCpuSlots = 1.1, kContractShare = 1.75;
 constexpr double kGpuContractShare = 0.6, kDieShare = 0.75;
-// Factors from nominal to real rates: for values in near and far caches, of the L2's rate; for memory, of the copy
-// rate.
+// Factors from nominal to real rates. Those of the near and far caches apply to the L2's nominal rate, that of memory
+// to the nominal copy rate.
 constexpr double kNearShare = 1.2, kFarShare = 0.95, kMemoryShare = 1.5;
 
 Rates gpu_rates(const Machine& machine) {

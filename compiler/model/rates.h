@@ -17,20 +17,21 @@ struct Rates {
   double alone_us = 0;               // us from the end of one kernel to the start of a kernel of one thread
   double slots_per_ns = 0;           // issue slots per ns; a slot does one operation on one f32 element
   double contract_flops_per_ns = 0;  // rate of large f32 products in good kernels
-  // Bytes per ns from memory, from the L3, and from the L2. On GPUs, the last two are both the rate of the L2.
+  // Bytes per ns from memory, from the L3, and from the L2. On GPUs the last two are equal: the rate of the cache that
+  // all multiprocessors share, which is the L2 or, with several dies, the cache behind the dies' L2s.
   double memory_bytes_per_ns = 0, far_bytes_per_ns = 0, near_bytes_per_ns = 0;
-  // The rate of the L2s of all dies of a GPU together. With several dies, near_bytes_per_ns is that of the cache behind
-  // the L2s, which all dies share.
+  // On GPUs: bytes per ns from the L2s of all dies together.
   double die_bytes_per_ns = 0;
   double far_bytes = 0, near_bytes = 0;  // values up to these sizes stay in the L3, or in the L2, until they are read
-  double row_bytes = 0;  // rows up to this size stay in a thread's or block's fast memory between walks over the row
-  double workers = 1;    // number of elements that must be computed at once to keep the machine busy
-  // Returns the rate at which a value of `bytes` bytes is read from the cache or memory where the previous kernel left
-  // it.
+  // Rows up to this size stay in the fast memory of a thread or block from one walk over the row to the next.
+  double row_bytes = 0;
+  double workers = 1;  // number of elements that must be computed at once to keep the machine busy
+  // Returns the rate at which a value of `bytes` bytes is read; its size decides in which cache, or in memory, the
+  // previous kernel has left it.
   double home_of(double bytes) const {
     return bytes <= near_bytes ? near_bytes_per_ns : bytes <= far_bytes ? far_bytes_per_ns : memory_bytes_per_ns;
   }
-  double small_bytes = 0;  // a group that moves fewer bytes than this runs on one thread; 0: no group does
+  double small_bytes = 0;  // groups that move fewer bytes than this run on one thread; 0: no groups do
 };
 Rates rates_of(const Machine& machine);
 

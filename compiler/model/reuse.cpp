@@ -13,14 +13,14 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr int kLaunchLoop = 0;  // index of the loop that stands for repeated launches
-// Prefetchers follow rows whose distance is at most so many bytes, as in a panel of four cache lines. Such rows count
-// as one run.
+// Prefetchers follow rows that are at most this many bytes apart, as the rows of a panel of four cache lines are. Such
+// rows count as one run.
 constexpr int64_t kFollowed = 4 * kLineBytes;
 // A mean is taken over all combinations of iterations if they are at most kMostTurns, otherwise over at most
 // kSampledTurns of them, for which iterations of the longest loops are sampled evenly.
 constexpr int64_t kMostTurns = 4096, kSampledTurns = 512;
-// Two references count as touching the same data if the smaller number of touched elements is at least this share of
-// the larger one.
+// Two references count as touching the same data if the number of elements that one touches is at least this share of
+// the number that the other touches.
 constexpr double kAlike = 0.75;
 
 double elements_of(const KernelBuffer& buffer) {
@@ -60,11 +60,11 @@ int Reuse::add_loop(VarId var, int parent, double trips) {
   return static_cast<int>(loops_.size()) - 1;
 }
 
-// The first thread has the first blocks. If only digits of the block number are used, each digit becomes a loop;
-// otherwise one loop runs over the blocks.
+// Adds the loops over the blocks of the first thread, which are the first blocks of the launch. If the kernel uses
+// only digits of the block number, each digit becomes a loop; otherwise one loop runs over the blocks.
 void Reuse::add_digits() {
   double blocks = std::ceil(static_cast<double>(kernel_.grid) / std::max(1, kernel_.threads));
-  std::map<int64_t, std::vector<VarId>> digits;  // of each divisor: the variables (block / divisor) % mod
+  std::map<int64_t, std::vector<VarId>> digits;  // for each divisor: the variables (block / divisor) % mod
   bool whole = kernel_.vars.empty();
   const Affine block{0, {{0, 1}}};
   for (VarId v = 1; v < static_cast<VarId>(kernel_.vars.size()); ++v) {
@@ -208,8 +208,8 @@ double Reuse::mean(const std::vector<Affine>& of, int loop, F f) const {
       at[loops[i]] = points[i] == most ? turn : (2 * turn + 1) * most / (2 * points[i]);
       rest /= points[i];
     }
-    // Skips combinations that do not occur, since some loops have fewer iterations in some iterations of the loops
-    // around them.
+    // Skips combinations of iterations that do not occur, since some loops have fewer iterations in some iterations of
+    // the loops around them.
     const bool happens = std::all_of(loops.begin(), loops.end(), [&](int t) {
       return loops_[t].instr == nullptr || at[t] < least(loops_[t].instr->trips, t, at);
     });
@@ -235,7 +235,7 @@ double Reuse::trips(int loop, int outer, int64_t turn) const {
 
 double Reuse::reach(VarId var, int loop, int stop) const {
   if (const int turns = loop_of(var, loop); turns >= 0) {
-    // Only the loops from `loop` out to the one inside `stop` iterate.
+    // Only loops from `loop` outwards, up to but not including `stop`, iterate.
     for (int l = loop; l != stop && l >= 0; l = loops_[l].parent)
       if (l == turns) return loops_[turns].trips;
     return 1;
@@ -361,9 +361,11 @@ double Reuse::misses(int index, const Cache& cache, bool cold) const {
   const Reference& reference = references_[index];
   const double capacity = static_cast<double>(cache.bytes);
   double inside = measure(index, reference.loop).lines;
-  // `all`: the cache lines brought in; `first`: those of them that nothing in this launch has touched before.
+  // `all`: the cache lines that are brought in. `first`: those among them that nothing in this launch has touched
+  // before.
   double all = inside, first = inside;
-  // The data of the earlier reference is still in the cache if everything that was touched in between fits too.
+  // The data that an earlier reference has touched is still in the cache if everything that was touched since then
+  // fits too.
   const auto follow = [&](int around) {
     if (reference.earlier < 0 || meeting(references_[reference.earlier].loop, reference.loop) != around) return;
     int before = references_[reference.earlier].loop;

@@ -42,7 +42,7 @@ class Reuse {
   struct Loop {
     VarId var = -1;
     int parent = -1;
-    const std::vector<Instr>* body = nullptr;  // the loop's instructions; of loop 0 and digits: the kernel's body
+    const std::vector<Instr>* body = nullptr;  // the loop's instructions; for loop 0 and digits: the kernel's body
     const Instr* instr = nullptr;              // the loop's own instruction; null for loop 0 and digits
     double trips = 1;                          // mean number of iterations each time the loop is entered
     double entries = 1;                        // number of times that the loop is entered in one launch
@@ -68,7 +68,7 @@ class Reuse {
   const std::vector<Reference>& references() const { return references_; }
   const Kernel& kernel() const { return kernel_; }
 
-  bool is_inside(int loop, int outer) const;  // true also if both are the same loop
+  bool is_inside(int loop, int outer) const;  // also true if `loop` is `outer`
   // Returns the number of iterations of `loop` while `outer`, a loop around it, is in iteration `turn` and all other
   // loops are in their first iteration.
   double trips(int loop, int outer, int64_t turn) const;
@@ -89,7 +89,7 @@ class Reuse {
     double count = 1;
   };
   struct Box {
-    double run = 1;  // number of contiguous elements
+    double run = 1;  // number of elements of a contiguous run
     std::vector<Stride> rows;
   };
 
@@ -98,7 +98,7 @@ class Reuse {
   void add_reference(const Instr& instr, int loop);
   int add_loop(VarId var, int parent, double trips);
   void link();
-  int meeting(int a, int b) const;  // returns the innermost loop around both loops
+  int meeting(int a, int b) const;  // returns the innermost loop around both loops, a and b
 
   // Returns the loop whose variable is `var`, searched from `loop` outwards; -1: there is none.
   int loop_of(VarId var, int loop) const;
@@ -110,7 +110,8 @@ class Reuse {
   // Returns the mean of f(minimum of `of`) over all iterations of the loops that `of` depends on.
   template <typename F>
   double mean(const std::vector<Affine>& of, int loop, F f) const;
-  // Returns how many values a variable takes while the loops from `loop` out to the one inside `stop` iterate.
+  // Returns how many values a variable takes while the loops from `loop` outwards, up to but not including `stop`,
+  // iterate.
   double reach(VarId var, int loop, int stop) const;
   Box box(const Reference& reference, int stop, int64_t granule) const;
   Touched measure(int reference, int stop) const;
@@ -120,7 +121,7 @@ class Reuse {
   const Kernel& kernel_;
   std::vector<Loop> loops_;
   std::vector<Reference> references_;
-  std::vector<int> digit_;  // of each variable: index of its loop if it is a digit of the block number; else -1
+  std::vector<int> digit_;  // for each variable: the index of its loop if it is a digit of the block number; else -1
   std::vector<double> turn_bytes_, run_bytes_;
 };
 

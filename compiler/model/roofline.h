@@ -9,7 +9,8 @@
 namespace wl {
 
 struct Roofline {
-  double memory_ns = 0;   // bytes that every kernel must move, divided by the bandwidth of what holds them
+  // Bytes that every kernel must move, divided by the bandwidth of the cache or memory that holds them.
+  double memory_ns = 0;
   double compute_ns = 0;  // issue slots of all elements, divided by the nominal rate
   double ns() const { return memory_ns > compute_ns ? memory_ns : compute_ns; }
 };

@@ -14,7 +14,7 @@ namespace {
 // are faster as well.
 constexpr int64_t kSmallOutput = 256 << 10, kSmallShare = 8;
 
-// Whether an access is contiguous along the vectorised axis and consists of whole vectors that are all aligned.
+// Whether an access along the vectorised axis is contiguous and made of whole, aligned vectors.
 bool aligned(const Access& access, const Domain& domain, int lanes) {
   if (domain.vector < 0 || access.strides[domain.vector] != 1 || access.offset % lanes != 0) return false;
   if (domain.atoms[domain.vector].extent % lanes != 0) return false;

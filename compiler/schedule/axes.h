@@ -12,7 +12,7 @@ namespace wl {
 
 Axis threads_axis(const Machine& machine);   // the axis of thread counts: all of the machine, half of them, ..., 1
 Axis compiler_axis(const Machine& machine);  // the axis of compilers, with one value for each compiler of the machine
-// Returns an axis with those of `values` for which admit() is true. The first value is always kept, so the axis is not
+// Returns an axis with those of `values` for which admit() is true. The axis always has the first value, so it is not
 // empty.
 Axis axis(Choice choice, std::initializer_list<int64_t> values, const std::function<bool(int64_t)>& admit = nullptr);
 // The values of the axis of a choice. Aborts if the space has no such axis.
@@ -22,7 +22,7 @@ const std::vector<int64_t>& values_of(const Space& space, Choice choice);
 Axis stream_axis(const Graph& group, const Domain& domain, const Machine& machine);
 
 bool has_value(const Axis& axis, int64_t value);
-// Returns the largest value that is at most `wanted`; if there is none, the first value.
+// Returns the largest value that is at most `wanted`, or the first value if all are larger.
 int64_t largest_up_to(const std::vector<int64_t>& values, int64_t wanted);
 int64_t footprint(const Graph& group);        // the bytes of a group's inputs and outputs
 int64_t cache_share(const Machine& machine);  // how many bytes of data stay in the CPU's caches between launches
@@ -33,16 +33,16 @@ Point point_of(const Space& space, const Chosen& chosen);
 // Returns the point with the values of a schedule, and with the first value on axes for which the schedule has none; an
 // empty point if an axis lacks its value.
 Point point_of(const Space& space, const Schedule& schedule);
-// Sets the value of one axis in a point. The point becomes empty if the space lacks the axis (null in set_value), or
-// the axis lacks the value.
+// Sets the value of one axis in a point. If the space lacks the axis (null in set_value), or the axis lacks the value,
+// the point becomes empty.
 void set_choice(const Space& space, Point& point, Choice choice, int64_t value);
 void set_value(const Space& space, Point& point, const Axis* axis, int64_t value);
-// Adds the axes of this kind of kernel (space.kind) whose values are listed in choices.def.
+// Adds those axes of the kind of kernel space.kind whose values are listed in choices.def.
 void add_listed_axes(Space& space, const Machine& machine);
 // Adds seeds: the point with the chosen values, once for every compiler. Adds nothing if an axis lacks its value.
 void add_seed(Space& space, const Chosen& chosen);
 
-// Whether a GPU's multiprocessor can hold so many blocks of so many threads at once. 0 blocks always fit.
+// Whether a GPU's multiprocessor can hold `blocks` blocks of `threads` threads at once. True for 0 blocks.
 bool may_reside(int64_t blocks, int64_t threads, const Gpu& gpu);
 // The side, in elements, of the square that a block of a GPU transposes in shared memory. Each team of the block has as
 // many threads as the square has columns.

@@ -35,10 +35,11 @@ enum class InGroup : uint8_t {
 // A row of choices.def.
 struct ChoiceInfo {
   std::string_view name, type;
-  std::vector<int64_t> values;     // values of the axis if all groups have the same; else empty
-  InGroup stitched[2], packed[2];  // how stages and members have the choice: [0] on CPUs, [1] on GPUs
-  std::string_view plan_1;         // the choice's names in plans of version 1, separated by |
-  uint32_t kinds;                  // bit i is set if kernels of kKernelKinds[i] may have the choice
+  std::vector<int64_t> values;  // values of the axis if all groups have the same; else empty
+  // How stages (`stitched`) and members (`packed`) have the choice: [0] on CPUs, [1] on GPUs.
+  InGroup stitched[2], packed[2];
+  std::string_view plan_1;  // the choice's names in plans of version 1, separated by |
+  uint32_t kinds;           // bit i is set if kernels of kKernelKinds[i] may have the choice
   std::string_view meaning;
 };
 
@@ -59,7 +60,8 @@ inline constexpr int64_t kGcc = 0, kClang = 1;                                  
 inline constexpr int64_t kKeepCostly = 0, kKeepAll = 1;                             // values of kKeep
 inline constexpr int64_t kCopyTaps = 0, kCopyRows = 1, kCopyWhole = 2;              // values of kCopyImage
 inline constexpr int64_t kDividedRows = 0, kDividedColumns = 1, kDividedBatch = 2;  // values of kDivided
-inline constexpr int64_t kNoMatrix = 0;  // value of kMatrix: no instruction; 1 + n is row n of target/matrix.def
+// Value of kMatrix without a matrix instruction; value 1 + n is row n of target/matrix.def.
+inline constexpr int64_t kNoMatrix = 0;
 inline constexpr int64_t kRowRecomputed = 0, kRowInShared = 1, kRowInRegisters = 2;  // values of kRowStorage
 
 const ChoiceInfo& info(Choice choice);

@@ -28,7 +28,7 @@ bool is_same(const Kernel& kernel, const Instr& instr, VarId loop) {
                      [&](const std::vector<Affine>& axis) { return std::all_of(axis.begin(), axis.end(), same); });
 }
 
-// Moves the instructions of a loop for which goes() is true before the loop, in their order.
+// Moves those instructions of a loop for which goes() is true to the place before the loop, in their order.
 template <typename Goes>
 void hoist(Kernel& kernel, std::vector<Instr>::iterator loop, Goes goes) {
   std::vector<Instr> before, inside;

@@ -6,12 +6,12 @@
 
 namespace wl {
 
-// For each tile, the number of instructions that define or change it.
+// Returns, for each tile, the number of instructions that define or change it.
 std::vector<int> times_made(const Kernel& kernel);
 // Whether an instruction loads elements of an input of the kernel.
 bool loads_input(const Kernel& kernel, const Instr& instr);
-// Returns the loop over this variable that is in the kernel's body but in no other loop; the end of the body if there
-// is none.
+// Returns the loop over the variable `var` that lies in the kernel's body but in no other loop; the end of the body if
+// there is no such loop.
 std::vector<Instr>::iterator find_loop(Kernel& kernel, VarId var);
 
 // Makes the load of an input a streaming load where the kernel reads no element of the input twice.

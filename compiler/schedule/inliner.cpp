@@ -78,7 +78,8 @@ Slice KernelInliner::moved(Slice slice) const {
   return slice;
 }
 
-// The NodeListing of the whole has the part's own graph, but not those that the part was joined from.
+// The whole's NodeListing lists the nodes of the part's own graph. It does not list the graphs that the part itself
+// was joined from, so their nodes become -1.
 NodeOrigin KernelInliner::moved(NodeOrigin origin) const {
   return {origin.graph == 0 ? origin.node : -1, graph_};
 }

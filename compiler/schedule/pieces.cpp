@@ -48,7 +48,7 @@ std::optional<double> only_constant(const std::vector<Piece>& pieces) {
 }
 
 TileId read_pieces(const std::vector<Piece>& pieces, DType dtype, const PieceReader& reader) {
-  TileId there = -1;  // the tile with the value of the pieces so far; -1: that value is the constant `value`
+  TileId there = -1;  // the tile with the value of the pieces read so far; -1: their value is the constant `value`
   double value = 0;
   for (size_t i = pieces.size(); i-- > 0;) {
     const Piece& piece = pieces[i];

@@ -12,7 +12,7 @@
 
 namespace wl {
 
-// The functions with which read_pieces() makes instructions, for the tiles of one lowering.
+// The functions by which read_pieces() makes instructions for the kernel that the caller lowers.
 struct PieceReader {
   std::function<TileId(DType)> tile;  // the function that makes a tile with every axis that some piece moves along
   std::function<void(Instr)> push;    // the function that appends an instruction to the lowering's code
@@ -24,9 +24,10 @@ struct PieceReader {
 
 // Makes the instructions that read the pieces, and returns the tile that holds their value.
 TileId read_pieces(const std::vector<Piece>& pieces, DType dtype, const PieceReader& reader);
-// Returns the value of pieces that consist of one constant; nullopt for all others.
+// Returns the value of the only piece if it is a constant; nullopt for all other pieces.
 std::optional<double> only_constant(const std::vector<Piece>& pieces);
-// Each of these functions appends a node to the expression of `map`, and returns its position there.
+// Each of these functions appends a constant, a tile or an operation to the expression of `map`, and returns its
+// position there.
 int push_constant(Instr& map, double value, DType dtype);
 int push_arg(Instr& map, TileId tile, DType dtype);
 int push_op(Instr& map, Op op, DType dtype, std::vector<int> operands);

@@ -38,13 +38,13 @@ std::string_view plan_1_kind(std::string_view kind) {
   return kind == "transpose" ? "map" : kind;
 }
 
-// Whether a name in a plan of version 1 is that of an axis without effect. Every map with strided reads had the axes of
-// transposes, although kernels that do not transpose never read them.
+// Whether a name in a plan of version 1 belongs to an axis without effect. In that version, every map with strided
+// reads had the axes of transposes, although kernels that do not transpose never read them.
 bool had_no_effect(const Space& space, std::string_view name) {
   return space.kind == "map" && (name == "tile_rows" || name == "order" || name == "staged");
 }
 
-// Returns the words after the prefix of a plan; InvalidArgument if the plan has another prefix.
+// Returns the part of a plan that follows its prefix; InvalidArgument if the plan has another prefix than the space.
 absl::StatusOr<std::string_view> after_prefix(std::string_view text, const Space& space) {
   const auto rest = [text](std::string_view prefix) -> std::optional<std::string_view> {
     if (text.substr(0, prefix.size()) != prefix) return std::nullopt;
@@ -104,11 +104,11 @@ bool Space::enumerate(const std::function<bool(const Point&)>& visit, uint64_t m
     if (axis.values.empty()) return true;
   Point point(axes.size(), 0);
   Schedule current = schedule(point);
-  // The axis that was changed last. `matters` was called for each axis before it when that axis was changed, and the
-  // axes behind it are at their first values.
+  // The axis that was changed last; the axes behind it are at their first values. `matters` has already been called
+  // for every earlier axis, when that axis was changed.
   size_t changed = axes.size();
-  // Returns whether the point is legal, and the number of leading axes whose values decide this: if a part is illegal,
-  // so is every point with the same values up to the end of that part.
+  // Returns whether the point is legal, and how many leading axes decide that. If these axes make the point illegal,
+  // every other point with the same values on them is illegal, too.
   const auto judged = [&] {
     if (matters && changed < axes.size() && !matters(point, changed)) return std::pair(false, changed + 1);
     for (const Part& part : parts)
@@ -202,7 +202,8 @@ absl::StatusOr<Point> Space::parse(std::string_view text) const {
           "axis \"", name, "\" has no value \"", value, "\"; it has ",
           absl::StrJoin(axis->values, ", ", [&](std::string* out, int64_t v) { out->append(value_text(*axis, v)); }));
   }
-  // A plan may be older than an axis. The first value of an axis means what kernels did before the choice existed.
+  // A plan may be older than an axis. Axes that the plan does not name get their first value, which means what kernels
+  // did before the choice existed.
   for (int& at : point) at = std::max(at, 0);
   if (!is_legal(point)) return invalid("not a legal combination: \"", text.substr(0, 300), "\"");
   return point;

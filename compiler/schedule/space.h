@@ -25,7 +25,8 @@ struct Axis {
   std::string name;  // the choice's name in plans, after "s0." for stage 0 or "m0." for members of kind 0
   std::vector<int64_t> values;
   std::optional<Choice> choice;
-  std::vector<int> path;  // the number of the part that has the choice, then of the part in it; empty: the whole group
+  // Numbers of the stages or members that lead to the part with the choice, outermost first; empty: the whole group.
+  std::vector<int> path;
 };
 
 const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name);  // the axis with this name; null: none
@@ -93,8 +94,8 @@ struct Space {
 
 // Returns a line for each axis, for people: its name, its values and the meaning of its choice.
 std::string axes_text(const Space& space);
-// Returns the space with its prefix set and with those of its seeds that are legal, each once. If there are none, the
-// seed is the first legal point. The space has no seeds if no point is legal, or none of the first million points.
+// Returns the space with `prefix` set and with its legal seeds only, each once. If there are none, the only seed is
+// the first legal point. The space has no seeds if no point is legal, or none of the first million points.
 Space finished(Space space, const Machine& machine);
 
 }  // namespace wl

@@ -85,8 +85,8 @@ int TileExpr::affine_expr(const Access& value, DType dtype, Instr& map) {
     code.insert(code.begin() + static_cast<int64_t>(at), std::move(instr));
     return push_arg(map, result, dtype);
   };
-  // The scalar is placed before all other instructions, because between them it would split the loop that they print
-  // as.
+  // The scalar's instruction is placed first, because it would split the loop as which the other instructions are
+  // printed.
   const std::vector<bool> none(loops.size(), false);
   int total = iota(shaped(dtype, none), 0, index_of(value.offset, value.strides, place), 0);
   for (size_t axis = 0; axis < loops.size(); ++axis) {

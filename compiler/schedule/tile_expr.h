@@ -39,13 +39,14 @@ struct TileExpr {
   const Domain& domain;
   KernelBuilder& out;
   Place place;
-  std::vector<TileLoop> loops;                  // one loop for each axis of the tiles
-  int lanes = 1;                                // number of elements in a vector, along the last axis
-  std::vector<std::vector<Affine>> bound = {};  // bounds of the valid extent of tiles that run along the last axis
-  bool whole = false;                   // operands cover the whole tile even where they are constant along an axis
-  std::map<NodeId, TileId> known = {};  // the tiles of those nodes whose values exist already
-  std::function<TileId(const Access&)> load = nullptr;  // if set: reads an input; returns -1 to use load_input()
-  std::vector<Instr> code = {};                         // instructions in order: loads, then the maps
+  std::vector<TileLoop> loops;  // one loop for each axis of the tiles
+  int lanes = 1;                // number of elements in a vector, along the last axis
+  // Bounds of the valid extent of each axis (Tile::bound); empty: the whole extent.
+  std::vector<std::vector<Affine>> bound = {};
+  bool whole = false;                   // whether operands have full tiles even where they are constant along an axis
+  std::map<NodeId, TileId> known = {};  // tiles of nodes whose values were computed before
+  std::function<TileId(const Access&)> load = nullptr;  // if set, reads an input; if it returns -1, load_input() does
+  std::vector<Instr> code = {};                         // instructions of the computation: loads, then the maps
   // If set: returns the layout of a tile that varies along the axes for which the argument is true.
   std::function<Layout(const std::vector<bool>&)> layout = nullptr;
 

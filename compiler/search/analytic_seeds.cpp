@@ -13,9 +13,9 @@
 namespace wl {
 namespace {
 
-constexpr size_t kSeeds = 8;  // the most seeds of a space once a cost model has chosen them
-constexpr int kStarts = 3;    // the number of former seeds from which coordinate descents start
-constexpr int kRounds = 2;    // the most rounds of a coordinate descent; each round covers all axes
+constexpr size_t kSeeds = 8;  // maximum number of a space's seeds after a cost model has chosen them
+constexpr int kStarts = 3;    // number of a space's former seeds from which coordinate descents start
+constexpr int kRounds = 2;    // maximum number of rounds of a coordinate descent; each round covers all axes
 constexpr double kWorst = 1e300;
 
 // The expected costs of a space's points. Each cost is computed once; kWorst stands for illegal points and unknown
@@ -46,9 +46,9 @@ class Prices {
   std::map<Point, double> known_;
 };
 
-// Coordinate descent from a point: finds the best combination of values of the first two axes, then the best value of
-// each axis alone, from the second on. The first two are chosen together because some of their values only pay
-// together, as the height and the width of a micro-kernel do.
+// Coordinate descent from a point. Each round finds the best combination of values of the first two axes, then the
+// best value of the second axis and of each later one alone. The first two are chosen together because some of their
+// values only pay together, as the height and the width of a micro-kernel do.
 void walk(const Space& space, Point point, Prices& prices) {
   for (int round = 0; round < kRounds; ++round) {
     const Point before = point;
@@ -85,9 +85,9 @@ Lowered lowered_in(const Graph& group, const Domain& domain, const Machine& mach
   return [&](const Point& point) { return lower(group, domain, space.schedule(point), machine); };
 }
 
-// Replaces the seeds of a space by the cheapest point of each kind. The last `own_kept` places are left for the space's
-// former seeds. All new seeds have different kernels. (Different points may have equal kernels, for example if tiles
-// have more rows than the result.)
+// Replaces the seeds of a space by the cheapest point of each kind. The last `own_kept` of kSeeds places are reserved
+// for the space's former seeds. All new seeds have different kernels. (Different points may have equal kernels, for
+// example if tiles have more rows than the result.)
 void order_by(Prices prices, const Lowered& lowered, Space& space, size_t own_kept = 1) {
   for (const Point& seed : space.seeds) prices.of(seed);
   std::vector<Point> starts = prices.ranked();
@@ -125,8 +125,8 @@ void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& 
            lowered, space);
 }
 
-// Until a device has been measured, the model's rates come from data sheets. So half of the places are left for the
-// space's former seeds.
+// Until a device has been measured, the model's rates come from data sheets. So half of the kSeeds places are
+// reserved for the space's former seeds.
 void order_by_pipeline(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
   const ProductExtents product = product_extents(group, domain);
   order_by(Prices(space, [&](const Point& point) { return gpu_contract_ns(space.schedule(point), product, machine); }),

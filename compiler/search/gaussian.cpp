@@ -13,12 +13,12 @@ namespace {
 constexpr double kWeights[] = {0.05, 0.3, 1, 3, 8};  // weights that are tried for each feature's distances
 constexpr double kNoises[] = {1e-3, 1e-2, 1e-1};     // variances that are tried for the noise of standardised log times
 constexpr int kSweeps = 2;                           // number of passes over all features while weights are fitted
-constexpr size_t kMostFitted = 64;                   // the most trials to which weights are fitted
-constexpr size_t kMostTrials = 256;  // the most trials, the fastest, from which the posterior is computed
+constexpr size_t kMostFitted = 64;                   // maximum number of trials to which weights are fitted
+constexpr size_t kMostTrials = 256;  // maximum number of trials, the fastest, from which the posterior is computed
 constexpr double kApart = 0.5;       // the least distance of two different values of an axis
-constexpr size_t kFewValues = 4;     // an axis with more values may have alignment as a further feature
-constexpr double kBlame = 2.0;       // deviations added to the time of a failure per unit of blame() above 1
-constexpr double kTail = 1.0;        // times slower than the median by more deviations are compressed
+constexpr size_t kFewValues = 4;     // an axis with more values than this may have alignment as a further feature
+constexpr double kBlame = 2.0;       // number of deviations added to a failed trial's time per unit of blame() above 1
+constexpr double kTail = 1.0;        // times that exceed the median by more deviations than this are compressed
 
 // Returns the distances between the values of an axis. They depend on the ranks of the values by size, not on their
 // order on the axis.
@@ -228,7 +228,7 @@ double Gaussian::Belief::improvement(size_t i) const {
 }
 
 void Gaussian::Belief::assume(size_t i) {
-  // Means do not change, since the point is assumed to have taken its expected time.
+  // The means of all points stay the same, since the point is assumed to have taken its expected time.
   std::vector<double> row(points_.size());
   const double pivot = std::sqrt(std::max(variance_[i], 0.0) + process_.noise_);
   for (size_t p = 0; p < points_.size(); ++p) {

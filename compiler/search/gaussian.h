@@ -30,7 +30,8 @@ class Gaussian {
     const Gaussian& process_;
     const std::vector<Point>& points_;
     std::vector<double> mean_, variance_;
-    // The covariances, solved with the Cholesky factor: a row per trial and per assumed trial, a column per point.
+    // The covariances of trials and points, multiplied by the inverse of the Cholesky factor: a row per trial, also
+    // for assumed ones, and a column per point.
     std::vector<std::vector<double>> solved_;
   };
 

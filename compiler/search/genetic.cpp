@@ -8,9 +8,9 @@ namespace wl {
 namespace {
 
 constexpr size_t kPopulation = 16;  // the number of trials in the population, which are the fastest correct ones
-constexpr int kTournament = 3;      // the number of trials that are drawn for a parent, which is the fastest of them
-constexpr int kTries = 64;          // the most children that are made for each point that is wanted
-constexpr int kFarEvery = 3;        // one of so many mutations leads to any value, the others to a neighbour
+constexpr int kTournament = 3;      // number of trials that are drawn to choose a parent, which is the fastest of them
+constexpr int kTries = 64;          // maximum number of children that are made for each point that is wanted
+constexpr int kFarEvery = 3;  // one in this many mutations, on average, leads to any value, the others to a neighbour
 
 }  // namespace
 

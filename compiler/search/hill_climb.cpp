@@ -8,14 +8,15 @@ namespace wl {
 namespace {
 
 constexpr int kRestartEvery = 8;
-constexpr size_t kOptima = 4;   // the number of local optima, besides the fastest point, whose neighbours are proposed
-constexpr int kOtherEvery = 3;  // one of so many proposals is a neighbour of a local optimum besides the fastest point
+constexpr size_t kOptima = 4;  // the number of local optima, besides the fastest point, whose neighbours are proposed
+// On average, one in this many proposals is a neighbour of a local optimum other than the fastest point.
+constexpr int kOtherEvery = 3;
 
 }  // namespace
 
 void offer_climb(Proposal& proposal, int count) {
   Sequence& random = proposal.random();
-  // Returns the untried neighbours of a trial, farthest first, since they are taken from the back.
+  // Returns the untried neighbours of a trial, farthest first, since points are taken from the list's end.
   const auto around = [&](const Observed& from) {
     std::vector<Point> points;
     for (bool steps_only : {false, true}) {

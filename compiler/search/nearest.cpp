@@ -12,8 +12,8 @@
 namespace wl {
 namespace {
 
-constexpr double kWorth = 1.02;  // the least KnownPlan::gain of a winner that is proposed for other groups
-// The greatest distance of a winner that is proposed: for example, three other ops and a few doublings of sizes.
+constexpr double kWorth = 1.02;  // a winner is proposed for other groups if its KnownPlan::gain is at least this
+// A winner is proposed if its distance is at most this: for example, three other ops and a few doublings of sizes.
 constexpr double kTooUnlike = 12.0;
 constexpr double kSameFamily = 2.0, kOtherGpu = 4.0;
 

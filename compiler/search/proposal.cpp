@@ -9,12 +9,13 @@
 namespace wl {
 namespace {
 
-constexpr int kBasin = 2;              // trials within so many axes of a faster local optimum are no local optima
-constexpr int kDraws = 4096;           // the number of random points that may fail before the space is enumerated
-constexpr int kPartDraws = 256;        // the most random draws of each part of a space until it is legal
-constexpr int kDrawsEach = 16;         // the number of random points that are tried for each point that is wanted
-constexpr uint64_t kWalk = 500'000;    // the most points that an enumeration visits, illegal and known ones too
-constexpr size_t kMostRare = 100'000;  // the most legal new points that an enumeration keeps
+// A trial that differs from a faster local optimum in at most this many axes is no local optimum.
+constexpr int kBasin = 2;
+constexpr int kDraws = 4096;         // number of draws of illegal or known points after which the space is enumerated
+constexpr int kPartDraws = 256;      // maximum number of random draws of each part of a space until it is legal
+constexpr int kDrawsEach = 16;       // the number of random points that are tried for each point that is wanted
+constexpr uint64_t kWalk = 500'000;  // maximum number of points that an enumeration visits, with illegal and known ones
+constexpr size_t kMostRare = 100'000;  // maximum number of legal new points that an enumeration keeps
 
 }  // namespace
 

@@ -47,10 +47,10 @@ class Proposal {
   // Returns at most `most` local optima, fastest first. A local optimum is a correct trial that differs from every
   // faster optimum in more than kBasin axes.
   std::vector<const Observed*> optima(size_t most) const;
-  // Returns legal points that differ from `point` in the value of one axis: with `steps_only`, those with a value next
-  // to the point's, else those with any other value. If such a point is not legal but becomes legal when one further
-  // axis gets its first value, it is returned so: an axis that does not matter under the new value must have its first
-  // value.
+  // Returns legal points that differ from `point` in the value of one axis: with `steps_only`, those with a value
+  // next to the point's, else those with any other value. If such a point is illegal, but is legal with the first
+  // value of one further axis, that legal point is returned instead: an axis that does not matter under the new value
+  // must have its first value.
   std::vector<Point> neighbours(const Point& point, bool steps_only) const;
   // Offers a random legal new point. Returns false if none was found.
   bool offer_random();
@@ -74,9 +74,10 @@ class Proposal {
   std::vector<Point> points_;
 };
 
-// Returns how much a trial that is not among the good ones speaks against its choices: 1 for a failure or a slow trial.
-// Trials that were rejected because of spilled registers get 0.5 to 3, depending on the bytes spilled: a schedule with
-// a few spills is close to schedules that may be the best, and one with whole tiles in device memory is far from them.
+// Returns how strongly a trial that is not among the good ones counts against its choices: 1 for a failure or a slow
+// trial. Trials that were rejected because of spilled registers get 0.5 to 3, depending on the bytes spilled: a
+// schedule with a few spills is close to schedules that may be the best, and one with whole tiles in device memory is
+// far from them.
 double blame(const Observed& trial);
 
 // Returns the number of axes in which two points differ.

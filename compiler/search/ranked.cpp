@@ -11,9 +11,9 @@ namespace wl {
 namespace {
 
 constexpr int kRankedRandom = 192;      // the number of random points among the candidates
-constexpr size_t kCentres = 3;          // the most points whose neighbours are candidates
-constexpr int kRankedApart = 2;         // the number of axes in which points of a batch differ, as long as possible
-constexpr int kRankedExploreEvery = 8;  // one of so many proposed points is random
+constexpr size_t kCentres = 3;          // maximum number of points whose neighbours are candidates
+constexpr int kRankedApart = 2;         // least number of axes in which points of a batch differ, as long as possible
+constexpr int kRankedExploreEvery = 8;  // on average, one in this many proposed points is random
 
 }  // namespace
 

@@ -13,7 +13,8 @@ void offer_seeds(Proposal& proposal, int count) {
 
 namespace {
 
-constexpr uint64_t kMostWalked = 2'000'000;  // the most points that `exhaustive` looks at, which takes a second or two
+// Maximum number of points that `exhaustive` looks at, which takes a second or two.
+constexpr uint64_t kMostWalked = 2'000'000;
 
 constexpr Strategy kStrategies[] = {
 #define WL_STRATEGY(name, says) {#name, says, propose_##name},

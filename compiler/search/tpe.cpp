@@ -14,8 +14,8 @@ constexpr size_t kTpeStart = 8;       // the number of correct trials that are n
 constexpr double kGood = 0.2;         // share of the correct trials that count as good: the fastest ones
 constexpr int kCandidates = 48;       // number of candidates drawn from the good density for each proposed point
 constexpr size_t kLocal = 3;          // number of local optima whose neighbours are candidates too
-constexpr int kTpeExploreEvery = 10;  // one of so many proposed points is random
-constexpr double kTpePrior = 0.5;     // the count in a density with which every value begins
+constexpr int kTpeExploreEvery = 10;  // on average, one in this many proposed points is random
+constexpr double kTpePrior = 0.5;     // the count with which every value of an axis begins in a density
 
 // A probability distribution over points: the product of an independent distribution for each axis.
 class Density {

@@ -10,7 +10,8 @@ namespace wl {
 namespace {
 
 constexpr int64_t kKb = 1024, kMb = 1024 * 1024;
-// A multiply-add of i64 by i32 has this share of the rate of i32: it takes three or four products of i32, and a carry.
+// The rate of a multiply-add of i64 by i32 is this share of the rate of i32, because it takes three or four products
+// of i32, and a carry.
 constexpr double kLongProduct = 0.25;
 constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16 | kPhases, kHopper = kAmpere | kClusters,
                    kHopperA = kHopper | kWaveGroups, kMi300 = kAsyncCopy | kMfmaF16 | kMfmaBf16;
@@ -19,8 +20,9 @@ constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16 | kPhases, kHop
 constexpr Target gpu_row(std::string_view name, std::string_view family, Gpu gpu, uint32_t features,
                          Arithmetic arithmetic) {
   const double share = gpu.bytes_per_ns / gpu.units;
-  // GPUs of one generation differ by less than a factor of 2, and no cache is 8 times as fast as the memory behind it.
-  // The simulator has no peak, since its times mean nothing: its lanes are fibers of the host.
+  // The peaks follow from the nominal rates: GPUs of one generation differ by less than a factor of 2, and no cache is
+  // 8 times as fast as the memory behind it. The simulator has no peak, since its times mean nothing: its lanes are
+  // fibers of the host.
   const Peak peak = family == "sim" ? Peak{} : Peak{2 * arithmetic.flops_per_ns, 8 * share, 8 * share, 400};
   return {name, family, 4, gpu.lane_registers, true, arithmetic, share, 3 * share, peak, gpu, features};
 }

@@ -1,6 +1,6 @@
-// Facts about the machines that kernels are compiled for. A Target, a row of kTargets, describes one generation of CPUs
-// or GPUs: limits, vector width, rates. Every figure about machines that the compiler uses is in this table. One
-// printer serves all targets; what they spell differently is in the prelude of their family.
+// Facts about the machines that kernels are compiled for. A Target, a row of kTargets, describes one generation of
+// CPUs or GPUs: limits, vector width, rates. Every figure about machines that the compiler uses is in this table. One
+// printer serves all targets; the prelude of a family defines what is spelled differently there.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ enum TargetFeature : uint32_t {
   kMfmaBf16 = 128,
   kWmma = 256,
   kWmmaHalves = 512,
-  kMfmaDeep = 2048,    // MFMA of 16x32 by 32x16 elements of 16 bits, at twice the rate (v_mfma_f32_16x16x32)
+  // MFMA of 16x32 by 32x16 elements of 16 bits, twice as fast as 16x16 by 16x16 (v_mfma_f32_16x16x32).
+  kMfmaDeep = 2048,
   kWaveGroups = 1024,  // four warps multiply 64x16 by 16xn elements of 16 bits, or bytes, in shared memory (wgmma)
   kPhases = 4096,      // barrier objects in shared memory, to which copies signal that they are complete (mbarrier)
 };
@@ -46,12 +47,12 @@ enum TargetFeature : uint32_t {
 struct Gpu {
   int wave = 0;  // threads that run in lockstep: the size of a warp or wavefront
   int block_threads = 0, unit_threads = 0, unit_blocks = 0;
-  int lane_registers = 0, unit_registers = 0;  // the most 32-bit registers of a thread; those of a unit
+  int lane_registers = 0, unit_registers = 0;  // 32-bit registers: maximum of a thread, number of a unit
   // Shared memory in bytes: the most that a block can request explicitly, and that of a unit.
   int64_t block_shared = 0, unit_shared = 0;
   int units = 0;
   int64_t l2_bytes = 0;
-  double bytes_per_ns = 0;  // the rate of device memory
+  double bytes_per_ns = 0;  // bandwidth of device memory
   int banks = 32;           // number of banks of shared memory, each 4 bytes wide
   // Number of dies, each with its own L2; consecutive blocks run on different dies in turn. The next two fields matter
   // only with several dies: the bytes/ns of all L2s together, and the bytes of the cache between the L2s and memory.
@@ -64,12 +65,12 @@ struct Gpu {
 // matrix instructions or dot products of words, they compute products of floats narrower than f32 in f32.
 struct Arithmetic {
   double flops_per_ns = 0;  // rate of f32 operations; a multiply-add counts as two
-  // The other rates are relative: how many multiply-adds take the time of one of f32; 0: the target has no such
-  // instruction.
+  // The other rates are relative: how many such multiply-adds take the time of one multiply-add of f32; 0: the target
+  // has no such instruction.
   double f64 = 0;
   double i32 = 0;                   // rate of i32, also valid for narrower integers
   double dot_bf16 = 0, dot_i8 = 0;  // rates of dot products of words of bf16, and of words of u8 with i8
-  // Rates of matrix instructions with sums in f32, and (matrix_i8) of those for u8 with i8 with sums in i32.
+  // Rates of matrix instructions: for f16 and bf16 with sums in f32, and for u8 with i8 with sums in i32 (matrix_i8).
   double matrix_f16 = 0, matrix_bf16 = 0, matrix_i8 = 0;
   double matrix_tf32 = 0;  // rate of matrix instructions on f32 that may be rounded to tf32
   // Returns the relative rate of products of `a` and `b` whose sums have dtype `sum`, without matrix instructions.
@@ -84,7 +85,7 @@ struct Arithmetic {
 // rate counts as an error (floor_ns in compiler/model/roofline.h). All 0: no time is rejected.
 struct Peak {
   double flops_per_ns = 0;                           // rate of f32 operations; a multiply-add counts as two
-  double l1_bytes_per_ns = 0, far_bytes_per_ns = 0;  // rate of L1; rate of all caches beyond L1 and of memory
+  double l1_bytes_per_ns = 0, far_bytes_per_ns = 0;  // bandwidth of L1; bandwidth of all caches beyond L1 and of memory
   double launch_ns = 0;                              // shortest time of an empty launch
 };
 
@@ -123,8 +124,8 @@ struct Machine {
   const Library* library = nullptr;  // the library that candidates may call; null: none
   int units = 0;                     // units of the GPU; 0: as many as the target's row has
   int multiprocessors() const { return units > 0 ? units : target->gpu.units; }
-  // Returns the number of dies that run blocks in turn. It is smaller than the row's on a part of a GPU that was
-  // partitioned into several devices.
+  // Returns the number of dies that run blocks in turn. It is smaller than the number in the target's row if the
+  // device is only a part of a partitioned GPU.
   int dies() const;
   // The least number of elements for each block if a reduction is divided among blocks. With fewer elements, combining
   // the parts, which takes another pass, would not pay.

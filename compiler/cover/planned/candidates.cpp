@@ -14,11 +14,12 @@
 namespace wl {
 namespace {
 
-constexpr int kStitchedProducts = 2;  // most contractions in one stitched kernel
+constexpr int kStitchedProducts = 2;  // largest number of contractions in one stitched kernel
 // A candidate may take up to this multiple of the time of its ops as separate kernels, since the model may be wrong.
 constexpr double kWorthKeeping = 1.3;
 constexpr uint64_t kConsiderSteps = 2;
-constexpr int64_t kWorthSharing = 16 << 10;  // least bytes of an input whose reads are worth sharing among ops
+// Reads of an input are worth sharing among ops if the input has at least this many bytes.
+constexpr int64_t kWorthSharing = 16 << 10;
 
 }  // namespace
 

@@ -17,7 +17,7 @@ inline constexpr int kMany = 1500;  // a graph with more ops than this gets fewe
 struct Fusion {
   Ops ops;
   GroupOrigin origin = GroupOrigin::kSingle;
-  int form = -1;      // index of the Form (pool.h) of the kernel that stores all values that other ops need
+  int form = -1;      // index of the candidate's Form (pool.h); the form's kernel stores all values that other ops need
   double saving = 0;  // us saved by the candidate, compared with one kernel for each of its ops
 };
 

@@ -18,8 +18,10 @@ namespace wl {
 namespace {
 
 constexpr double kWhole = 1e-6;
-constexpr int kMostIterations = 200'000;     // most simplex iterations of one search, which take some seconds
-constexpr uint64_t kFactorSteps = 100;       // steps of a Work that the iterations between two factorisations count as
+// The largest number of simplex iterations of one search, which then takes some seconds.
+constexpr int kMostIterations = 200'000;
+// The simplex iterations from one factorisation to the next count as this many steps of a Work.
+constexpr uint64_t kFactorSteps = 100;
 constexpr int kGoOn = -1, kStopSimplex = 5;  // return values of a ClpEventHandler
 
 // Stops the simplex algorithm once its Work has ended. The solver copies this object.

@@ -18,11 +18,11 @@ inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 struct IntegerAnswer {
   bool any = false;         // whether a solution was found
   std::vector<int> chosen;  // the choices (variables of add_choice()) that are 1, ascending
-  double bound = 0;         // no solution costs less than this
+  double bound = 0;         // a lower bound of the cost of every solution
 };
 
 struct Relaxed {
-  double bound = 0;           // no solution costs less than this
+  double bound = 0;           // a lower bound of the cost of every solution
   std::vector<double> price;  // dual value of each row
 };
 

@@ -13,9 +13,11 @@
 namespace wl {
 namespace {
 
-// The best candidates at each end of an edge whose unions are tried; kUnitedOfMany: in graphs of more than kMany ops.
+// The number of best candidates at each end of an edge whose unions are tried; kUnitedOfMany is for graphs of more
+// than kMany ops.
 constexpr size_t kUnitedOfEach = 4, kUnitedOfMany = 1;
-// If a value has at most so many readers, all pairs of them are tried as siblings, otherwise only consecutive ones.
+// If a value has at most kPairedReaders readers, all pairs of them are tried as siblings, otherwise only pairs of
+// consecutive readers.
 constexpr size_t kPairedReaders = 6;
 constexpr size_t kManyReaders = 64;
 
@@ -102,7 +104,7 @@ void add_siblings(Candidates& candidates) {
 }
 
 void add_all_of_small_parts(Candidates& candidates) {
-  candidates.stop_stitching();  // because stitching all sets of ops would take too long
+  candidates.stop_stitching();  // stitching all sets of ops would take too long
   std::vector<int> part(static_cast<size_t>(candidates.ops()));
   std::iota(part.begin(), part.end(), 0);
   const auto root = [&](int op) {

@@ -17,8 +17,9 @@ namespace {
 
 constexpr double kFilled = 0.9;      // a kernel that keeps less than this share of the machine busy is worth packing
 constexpr double kNotable = 0.05;    // a kernel whose launch is more than this share of its time is worth packing
-constexpr size_t kMostTogether = 8;  // most kernels in one pack
-constexpr size_t kMostCombined = 4;  // most independent kernels of which all combinations are tried as packs
+constexpr size_t kMostTogether = 8;  // largest number of kernels in one pack
+// If at most this many kernels are independent, all their combinations are tried as packs.
+constexpr size_t kMostCombined = 4;
 
 class Packs {
  public:

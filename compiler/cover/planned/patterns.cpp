@@ -9,7 +9,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kKept = 3;
-constexpr size_t kMostNeighbours = 16;  // an op is combined with at most so many of its neighbours
+constexpr size_t kMostNeighbours = 16;  // an op is combined with at most this many of its neighbours
 
 void reduce_patterns(Candidates& candidates, bool mirrored) {
   std::vector<std::vector<int>> best(static_cast<size_t>(candidates.ops()));
@@ -19,7 +19,7 @@ void reduce_patterns(Candidates& candidates, bool mirrored) {
   for (int step = 0; step < candidates.ops(); ++step) {
     const int op = mirrored ? step : candidates.ops() - 1 - step;
     const std::vector<int>& neighbours = mirrored ? candidates.before(op) : candidates.after(op);
-    std::vector<int> patterns = {op};  // the candidate of a single op has the op's number
+    std::vector<int> patterns = {op};  // a candidate of a single op has the same number as its op
     for (size_t i = 0; i < neighbours.size() && i < kMostNeighbours; ++i) {
       std::vector<int> grown = patterns;
       for (int pattern : patterns)

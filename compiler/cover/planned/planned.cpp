@@ -12,10 +12,11 @@
 namespace wl {
 namespace {
 
-constexpr double kPrior = 2;          // the model's own price counts as this many measurements
+constexpr double kPrior = 2;          // the price that the model computes counts as this many measurements
 constexpr double kPriorSpread = 0.3;  // assumed standard deviation of log(measured / modelled time)
-constexpr double kPlausible = 2.5;    // standard deviations by which an unmeasured time may lie below the likely one
-constexpr size_t kClasses = 6;        // number of values of LoopClass
+// An unmeasured time may lie below the likely time by this many standard deviations.
+constexpr double kPlausible = 2.5;
+constexpr size_t kClasses = 6;  // number of values of LoopClass
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // A kernel that is timed alone finds more of its values in cache than it does within a program. So this share of the
 // time for which its bytes occupy memory is added to its price. If the times of covers differ by less than the noise,
@@ -40,8 +41,8 @@ class ModelError {
   double sum_ = 0, squares_ = 0, count_ = 0;
 };
 
-// Returns, for each chosen column in running order, which of its values no earlier column stores: no value need be
-// written twice.
+// Returns, for each chosen column in running order, those of its values that no earlier column stores, so that no
+// value is written twice.
 std::vector<std::vector<int>> stores_of(const ColumnPool& pool, const std::vector<int>& chosen) {
   std::set<int> stored;
   std::vector<std::vector<int>> out;

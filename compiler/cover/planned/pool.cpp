@@ -12,9 +12,10 @@
 namespace wl {
 namespace {
 
-// The most variants of a candidate that leave out one stored value, and the most that store only one value.
+// The largest number of variants of a candidate that leave out one stored value, and also of those that store only one.
 constexpr size_t kMostDropped = 4;
-constexpr size_t kDroppedOfMany = 3;  // in graphs of more than kMany ops, candidates of more ops get no variants
+// In graphs of more than kMany ops, a candidate gets variants only if it has at most this many ops.
+constexpr size_t kDroppedOfMany = 3;
 
 class Columns {
  public:

@@ -7,7 +7,7 @@
 
 namespace wl {
 
-// Which price a kernel without a measured time has.
+// The price of a kernel without a measured time.
 enum class Unmeasured : uint8_t {
   kLikely,  // the likely time: the modelled one, corrected by the model's error for the class, times at least `hope`
   kBound,   // a lower bound of the time, so that a cover of measured kernels that is cheaper is the best of the pool

@@ -144,8 +144,9 @@ struct Priced {
   std::vector<double> reduced_cost;
 };
 
-constexpr size_t kAtOnce = 8000;   // programs of at most so many columns are priced with all of them at once
-constexpr size_t kTakenIn = 4000;  // most columns that one round of column generation adds to the program
+// A program of at most this many columns is solved with all of its columns from the start.
+constexpr size_t kAtOnce = 8000;
+constexpr size_t kTakenIn = 4000;  // largest number of columns that one round of column generation adds to the program
 constexpr int kMaxPricings = 5;
 
 std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>& start,
@@ -174,10 +175,11 @@ std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>
       double value = loop_price[g];
       for (int op : program.columns[g].ops) value += price(rows.cover[op]);
       for (int stored : program.columns[g].stores) value += price(rows.store[stored]);
-      out.reduced_cost[g] = program.columns[g].micros - value;  // the rows of kind `read` could only raise it
+      // Rows of kind `read` are left out, as they could only raise the cost.
+      out.reduced_cost[g] = program.columns[g].micros - value;
       if (in[g] == 0 && out.reduced_cost[g] < 0) {
         wanted.emplace_back(out.reduced_cost[g], static_cast<int>(g));
-        out.bound += out.reduced_cost[g];  // since a cover may choose this column, once
+        out.bound += out.reduced_cost[g];  // a cover may choose this column, once, and so cost less by its reduced cost
       }
     }
     if (!best || out.bound > best->bound) best = std::move(out);

@@ -19,21 +19,23 @@
 namespace wl {
 
 struct ProgramColumn {
-  // Ascending numbers of the ops that it computes, of the values that it stores, and of the values that it reads.
+  // Ascending numbers of the ops that the column computes, of the values that it stores, and of the values that it
+  // reads.
   std::vector<int> ops, stores, reads;
   double micros = 0;
 };
 
 struct CoverProgram {
   int ops = 0;
-  std::vector<char> once, wanted;  // of each op: whether only one column may compute it, and whether it must be stored
+  // Of each op: whether exactly one column must compute it, and whether its value must be stored.
+  std::vector<char> once, wanted;
   std::vector<ProgramColumn> columns;
 };
 
 struct ProgramAnswer {
   std::vector<int> chosen;  // numbers of the chosen columns, each after those whose values it reads
   double micros = 0;
-  double bound = 0;  // us; no cover over the program's columns takes less
+  double bound = 0;  // us; a lower bound of the time of every cover over the program's columns
   int rows = 0, cuts = 0;
   bool proven() const { return micros <= bound * (1 + 1e-6) + 1e-6; }
 };

@@ -8,9 +8,10 @@
 namespace wl {
 namespace {
 
-constexpr int kWholeRegion = 400;   // regions with more ops than this are solved in segments
-constexpr int kMaxNodes = 2000;     // most nodes of the search tree of one region
-constexpr size_t kKeptOfEach = 12;  // columns kept for each op of a region with more than kWholeRegion ops
+constexpr int kWholeRegion = 400;  // regions with more ops than this are solved in segments
+constexpr int kMaxNodes = 2000;    // largest number of nodes of the search tree of one region
+// Number of columns that are kept for each op of a region with more than kWholeRegion ops.
+constexpr size_t kKeptOfEach = 12;
 
 using Key = std::vector<std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, double>>;
 
@@ -56,7 +57,7 @@ Region region_of(const CoverProgram& whole, std::vector<int> ops, std::vector<in
   return region;
 }
 
-// Programs with equal keys have the same answer.
+// Returns a key of a program. Programs with equal keys have the same solution.
 Key key_of(const CoverProgram& program) {
   Key key;
   std::vector<int> flags;
@@ -90,7 +91,8 @@ class Solver {
   }
 
   RegionsAnswer run() {
-    // The covers of two regions can each run alone, but may wait for each other. Such regions are then joined into one.
+    // The cover of each region can run by itself, but those of two regions may wait for each other's values. Such
+    // regions are joined into one and solved again.
     for (int round = 0; round < 4; ++round) {
       RegionsAnswer answer = solve();
       std::vector<int> waiting;
@@ -193,8 +195,7 @@ std::vector<int> improve_by_segments(const CoverProgram& program, const std::vec
     std::vector<char> there(static_cast<size_t>(program.ops), 0);
     size_t begin = 0;
     while (begin < chosen.size()) {
-      const size_t size =
-          pass == 1 && begin == 0 ? kSegment / 2 : kSegment;  // the second pass is shifted by half a segment
+      const size_t size = pass == 1 && begin == 0 ? kSegment / 2 : kSegment;  // shifts the segments of the second pass
       std::vector<int> ops;
       size_t end = begin;
       for (; end < chosen.size() && (end == begin || ops.size() < size); ++end)

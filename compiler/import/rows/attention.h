@@ -1,4 +1,4 @@
-// What all kinds of attention have in common. Tensors have four axes, and axis 1 is that of the heads.
+// Functions that the rows of all attention ops share. Tensors have four axes, and axis 1 is that of the heads.
 #pragma once
 
 #include "compiler/import/rows/rows.h"

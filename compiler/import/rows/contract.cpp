@@ -75,7 +75,8 @@ void need_distinct(Call& c, const std::string& letters) {
   }
 }
 
-// Replaces two axes with the same letter by their diagonal: of the two axes, flattened, every (n + 1)st element.
+// Replaces two axes of extent n with the same letter by their diagonal: every (n + 1)st element of both axes
+// flattened to one.
 void take_diagonals(Call& c, Term& term) {
   for (size_t i = 0; i < term.letters.size(); ++i) {
     const size_t other = term.letters.find(term.letters[i], i + 1);

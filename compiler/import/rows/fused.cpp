@@ -33,9 +33,9 @@ T activated(Call& c, T x) {
   c.missing("activation '", name, "' is not supported");
 }
 
-// Adds the node's mask input `given` to `mask`. If its shape is [batch], it has the number of keys that each batch may
-// use. Otherwise a 0 hides a key, and the shape is [batch, keys], [batch, queries, keys] or [batch, 1, queries or more,
-// keys].
+// Adds the node's mask input `given` to `mask`. If `given` has shape [batch], it says how many keys each batch may
+// use. Otherwise a 0 in it hides a key, and its shape is [batch, keys], [batch, queries, keys] or [batch, 1, queries
+// or more, keys].
 void apply_mask(Call& c, Mask& mask, T given, int64_t batch, int64_t queries, int64_t keys) {
   if (given.rank() == 1 && given.extent(0) == batch) {
     const T length = reshape(cast(given, DType::i64), {batch, 1, 1, 1});

@@ -78,8 +78,8 @@ T trilu(Call& c) {
 }
 
 T columns_first(T index, const Shape& shape) {
-  // `before` is the row-major index over the axes up to `axis`, and `number` the new index over the spatial axes that
-  // follow.
+  // After each iteration, `before` is the row-major index over the axes before `axis`, and `number` the column-major
+  // index over the spatial axes from `axis` on.
   T before = index, number;
   double area = 1;
   for (size_t axis = shape.size(); axis-- > 2;) {
@@ -122,8 +122,8 @@ T place_in(T index, int64_t extent, const Literal* known, int64_t from, int64_t 
   check_places(c, known, -extent, extent, from, step);
   if (known != nullptr || count == 0)
     return select(apply(Op::lt, {index, 0.0}), index + static_cast<double>(extent), index);
-  // Only take_along can report an index that is out of range when the kernel runs. So the positions (counted from the
-  // front) are looked up in the list 0, 1, 2, ....
+  // When a kernel runs, only take_along reports an index that is out of range. So take_along looks the indices up in
+  // the list 0, 1, 2, ..., which turns them into positions counted from the front.
   return reshape(take_along(c.iota(DType::i64, {extent}, 0), reshape(index, {count}), 0), index.shape());
 }
 
@@ -166,7 +166,8 @@ T gather_elements(Call& c) {
   }
   const int64_t axis = c.axis(c.attr("axis", 0), x.rank());
   for (int64_t i = 0; i < x.rank(); ++i) {
-    // Along other axes the indices may be shorter than the data, whose remaining elements are never read.
+    // Along axes other than `axis`, the indices may be shorter than the data, whose remaining elements are never
+    // read.
     if (i == axis) continue;
     if (index.extent(i) > x.extent(i)) {
       c.fail("indices of shape ", shape_text(index.shape()), " reach beyond data of shape ", shape_text(x.shape()));

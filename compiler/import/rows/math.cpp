@@ -127,7 +127,8 @@ T cast_to(Call& c) {
 }
 
 T cast_like(Call& c) {
-  // If input 0 is constant, so is the result, even if the tensor that gives the dtype is not.
+  // If the values of input 0 are known, the result is computed now, whether or not those of input 1, which only gives
+  // the dtype, are known.
   const Literal* known = c.literal(0);
   const DType to = c.dtype(1);
   if (known != nullptr && to != DType::b1 && !saturates(to) && !saturates(known->dtype)) {

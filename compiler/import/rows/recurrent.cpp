@@ -73,8 +73,8 @@ struct State {
   T hidden, cell;
 };
 
-// The operands of one direction. One matrix has the weights of all gates, and the two biases are added up if that is
-// correct.
+// The operands of one direction. One matrix has the weights of all gates, and the two biases are added up unless the
+// op needs the recurrent one by itself.
 struct Direction {
   T inputs;     // inputs times weights, plus biases; shape: [steps, batch, gates * hidden]
   T recurrent;  // weights of the previous step's result; shape: [gates * hidden, hidden]

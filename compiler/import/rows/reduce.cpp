@@ -34,7 +34,7 @@ std::vector<int64_t> softmax_axes(Call& c, int64_t rank) {
 }
 
 struct Softmax {
-  T shifted, exps, sum;  // x less its maximum, the exps of that, and their sum, without the reduced axes
+  T shifted, exps, sum;  // x less its maximum; exp(shifted); the sum of exps, without the reduced axes
   std::vector<int64_t> axes;
 };
 
@@ -124,8 +124,8 @@ T hardmax(Call& c) {
   if (axes.empty()) return c.constant(1, x.dtype(), shape);
   int64_t rows = 1, row = 1;
   for (int64_t i = 0; i < x.rank(); ++i) (std::count(axes.begin(), axes.end(), i) != 0 ? row : rows) *= x.extent(i);
-  // Before opset version 13 there may be several axes. These are the last ones and are merged into one; a single axis
-  // is left in its place.
+  // Before opset version 13 several axes may be reduced. They are always the last ones, and are merged into one axis.
+  // A single axis stays in its place.
   int64_t axis = axes[0];
   if (axes.size() > 1) {
     x = reshape(x, {rows, row});

@@ -1,6 +1,6 @@
-// Resizes one axis at a time. Each output element is a weighted sum of a few input elements; the weights are constants.
-// Views read the input elements if their positions are evenly spaced, and a gather with constant indices does
-// otherwise.
+// Resizes one axis at a time. Each output element is a weighted sum of a few input elements; the weights are
+// constants. If the positions of the input elements are evenly spaced, views read them; otherwise a gather with
+// constant indices does.
 #include <algorithm>
 #include <cmath>
 
@@ -35,8 +35,8 @@ double keys(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-// Returns the weights of the input elements around a point. The nearest input element before the point is at distance
-// `ratio`, where 0 < ratio <= 1.
+// Returns the weights of the input elements around a point. The point lies `ratio` (above 0, at most 1) behind the
+// nearest input element before it.
 std::vector<double> weights_of(const Manner& how, double ratio, double scale) {
   if (how.mode == "nearest") {
     const bool next = ratio == 1 || how.nearest == "ceil" || (how.nearest == "round_prefer_floor" && ratio > 0.5) ||

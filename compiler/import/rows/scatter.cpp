@@ -43,9 +43,9 @@ T scatter_rows(T data, T index, T updates, const std::string& reduction) {
   return apply(max ? Op::max : Op::min, {data, best});
 }
 
-// Does the same as scatter_rows() for constant indices without a reduction. `last` has the number of the last update of
-// each row, which is the one that counts, or -1 for a row without update. `shape`, in which `last` is used, must
-// broadcast to that of data.
+// Does the same as scatter_rows() for constant indices without a reduction. `last` has the number of the last update
+// of each row, which is the one that counts, or -1 for a row without update. `last` is reshaped to `shape`, which
+// must broadcast to the shape of data.
 T scatter_known(T data, T updates, const std::vector<int64_t>& last, const Shape& shape, std::string_view name) {
   Call& c = data.call();
   std::vector<int64_t> index = last;
@@ -89,7 +89,7 @@ T scatter_elements(Call& c) {
   }
   const int64_t axis = c.axis(c.attr("axis", 0), data.rank()), n = data.extent(axis), m = index.extent(axis);
   index = place_in(index, n, c.literal(1));
-  // Along other axes the indices may be shorter than the data, whose remaining elements get no update.
+  // Along axes other than `axis`, the indices may be shorter than the data, whose remaining elements get no update.
   std::vector<int64_t> low(data.shape().size(), 0), high = low;
   int64_t before = 1, after = 1;
   for (int64_t i = 0; i < data.rank(); ++i) {
@@ -153,7 +153,7 @@ T scatter_nd(Call& c) {
   return reshape(result, whole);
 }
 
-// Writes the update into a cache along an axis, starting at a position that each batch gives.
+// Writes the update into a cache, along an axis. Each batch has a start position of its own on this axis.
 T tensor_scatter(Call& c) {
   const T cache = c.in(0), update = c.in(1);
   const int64_t axis = c.axis(c.attr("axis", -2), cache.rank()), n = cache.extent(axis);

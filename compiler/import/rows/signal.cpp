@@ -205,7 +205,8 @@ T window_of(Call& c, double a0, double a1, double a2) {
   for (int64_t i = 0; i < n; ++i) {
     const double at = static_cast<double>(i) * turn;
     const double value = a0 - a1 * std::cos(at) + a2 * std::cos(2 * at);
-    // For integer dtypes the standard computes in f32 and then truncates. In f32 a value that should be 1 is exactly 1.
+    // For integer dtypes, values are rounded to f32 before they are truncated, as in the standard. In f32 a value
+    // that should be 1 is exactly 1, so it does not become 0.
     values.push_back(round_to(dtype, is_float(dtype) ? value : round_to(DType::f32, value)));
   }
   return c.set_literal(0, make_literal(dtype, {n}, std::move(values)));

@@ -93,7 +93,7 @@ T top_k(Call& c) {
   if (k <= 16 && n > 64) {
     index = choose_in_turn(x, axis, k, largest);
   } else {
-    // Element r of the result is the element that r others precede.
+    // Element r of the result is the element that exactly r elements of its row precede.
     auto perm = axes_from(0, x.rank());
     perm.erase(perm.begin() + axis);
     perm.push_back(axis);

@@ -299,7 +299,7 @@ T space_to_depth(Call& c) {
   const T apart =
       transpose(reshape(x, {n, channels, h / b, b, w / b, b}),
                 column_row ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
-  // For an empty tensor, any b passes the checks so far, and b * b could overflow; so the extents are checked first.
+  // If the tensor is empty, no check so far limits b, and b * b could overflow. So the extents are checked first.
   c.check_shape({std::max<int64_t>(channels, 1), b, b});
   return reshape(apart, {n, channels * b * b, h / b, w / b});
 }

@@ -78,8 +78,8 @@ class Composer {
     return node.shape == shape ? id : builder_.reshape(id, shape);
   }
 
-  // Adds a reshape that a launch computes. Reshapes of a reshape become one reshape, and a reshape to its operand's own
-  // shape becomes the operand. This looks no further than the launch's inputs, `from`.
+  // Adds a reshape that a launch computes. Reshapes of a reshape become one reshape, and a reshape to its operand's
+  // own shape becomes the operand. Reshapes that are among the launch's inputs, `from`, stay as they are.
   NodeId reshaped(Node reshape, const std::vector<NodeId>& from) {
     NodeId& of = reshape.operands[0];
     while (builder_.node(of).op == Op::reshape && std::find(from.begin(), from.end(), of) == from.end())

@@ -11,7 +11,7 @@
 namespace wl {
 
 struct Composition {
-  // One launch of a kernel; its members are numbers of nodes of `graph`.
+  // One launch of a kernel, as lists of numbers of nodes of `graph`.
   struct Launch {
     std::vector<NodeId> computes;  // the nodes that the launch computes, ascending; never inputs
     std::vector<NodeId> stores;    // the nodes that the launch stores; empty: no output needs any of them

@@ -30,8 +30,8 @@ bool is_scaled(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64;
 }
 
-// Returns the axis of a view along which it has all slices that its operand has along `axis`, in the same order; -1 if
-// there is none.
+// Returns the axis of a view whose slices have the same elements, in the same order, as the slices of the view's
+// operand along `axis`; -1 if there is none.
 int64_t axis_of_view(const Builder& to, const Node& view, int64_t axis) {
   const Shape& from = to.node(view.operands[0]).shape;
   const auto at = static_cast<size_t>(axis);
@@ -183,10 +183,10 @@ class Product {
     });
   }
 
-  // Machines multiply u8 with i8. If both operands have the same dtype, 128 is added to or subtracted from the bytes
-  // and the zero point of one of them, which makes its dtype the other one. `price` estimates the work for either
-  // choice: if an operand's zero point is not 0, sums of the other operand are needed, which are known in advance if
-  // that is a weight.
+  // Machine instructions multiply u8 by i8. If both operands have the same dtype, 128 is added to or subtracted from
+  // the bytes and the zero point of one of them, which makes its dtype the other one. `price` estimates the work for
+  // either choice: if an operand's zero point is not 0, sums of the other operand are needed, which are known in
+  // advance if that is a weight.
   void move_one() {
     const double by = to_.node(operand_[0].bytes).dtype == DType::u8 ? -128 : 128;
     const auto price = [&](int moved) {

@@ -11,8 +11,8 @@
 namespace wl::rule {
 namespace {
 
-// After the move, every part is computed at all positions of the concatenated value. These two limits bound the work
-// that this adds.
+// Work that has moved behind the concat is computed for every part at all positions of the concatenated value. These
+// two limits bound the work that this adds.
 constexpr int kMaxWork = 8;  // the most elementwise work that is moved, in issue slots per element
 constexpr size_t kMaxConcatParts = 4;
 
@@ -48,8 +48,8 @@ class Rewrite {
       works.push_back(is_work(operand));
       bases.push_back(behind(to, operand, &cut));
     }
-    // An operand that is read unchanged must be stored anyway, so for other operands the value behind it counts as in
-    // memory.
+    // The value behind an operand that is read unchanged must be stored anyway. So it counts as in memory when the
+    // other operands are judged.
     const std::vector<char> alone = works;
     keep_plain(works, bases);
     for (size_t i = 0; i < works.size(); ++i) {

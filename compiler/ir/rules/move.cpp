@@ -56,7 +56,7 @@ Result hoist_view(Builder& to, const Node& node) {
   if (first < 0) return std::nullopt;
   Node view = to.node(first);
   const Shape from = to.node(view.operands[0]).shape;
-  if (without_units(from) != from) return std::nullopt;  // the operand has axes of extent 1, which the view may drop
+  if (without_units(from) != from) return std::nullopt;  // no move past axes of extent 1: the view may drop them
   Node inner{.op = node.op, .dtype = node.dtype};
   for (NodeId operand : node.operands) {
     const Node x = to.node(operand);
@@ -119,7 +119,8 @@ Result contract_order(Builder& to, const Node& node) {
     const OpClass behind = class_of(behind_views(to, operands[k]).op);
     if (behind == OpClass::kLeaf || behind == OpClass::kView) continue;
     const std::string &mine = letters[k], &other = k == 0 ? einsum->b : einsum->a;
-    // ordered[r][o] has the operand's letters that the result has (r) and that the other operand has (o).
+    // ordered[r][o] has the letters of this operand that are (r = 1) or are not (r = 0) in the result, and that are
+    // (o = 1) or are not (o = 0) in the other operand.
     std::string ordered[2][2];
     for (char c : out + einsum->a + einsum->b) {
       std::string& list = ordered[in(out, c)][in(other, c)];

@@ -21,7 +21,7 @@ class Divisors {
   bool are_normal(NodeId id) {
     if (++looked_at_ > kMostNodes) return false;
     const Node& at = to_.node(id);
-    if (!is_float(at.dtype)) return true;  // an integer that a cast turns into a float is normal
+    if (!is_float(at.dtype)) return true;  // cast to a float, an integer is 0 or a normal number
     const auto operand_is = [&](size_t k) { return are_normal(at.operands[k]); };
     switch (at.op) {
       case Op::constant:
@@ -62,8 +62,8 @@ class Divisors {
     return id;
   }
 
-  // Whether both results that a select may have are normal numbers. In a softmax with rows that may be empty it is
-  // select(c, 1, sum); where c is false, `sum` must be a sum as in is_sum_of_powers().
+  // Whether both results that a select may have are normal numbers. A softmax whose rows may be empty divides by
+  // select(c, 1, sum). Then `sum` counts only where c is false, and there it may be a sum as in is_sum_of_powers().
   bool is_normal_select(const Node& at) {
     return are_normal(at.operands[1]) &&
            (is_sum_of_powers(to_.node(at.operands[2]), at.operands[0]) || are_normal(at.operands[2]));

@@ -33,8 +33,8 @@ std::optional<Taps> taps_of(const std::vector<std::vector<int64_t>>& starts) {
   Taps taps;
   int64_t period = static_cast<int64_t>(starts.size());
   for (size_t axis = 0; axis < starts[0].size(); ++axis) {
-    // `rest` is the number of starts after which the coordinate along the axis first changes, and `size` the number of
-    // values that it takes before they repeat.
+    // The coordinate of the starts along this axis first changes after `rest` starts, and it takes `size` values
+    // before it repeats.
     int64_t rest = 1, size = 1;
     const auto at = [&](int64_t i) { return starts[i][axis]; };
     while (rest < period && at(rest) == at(0)) ++rest;

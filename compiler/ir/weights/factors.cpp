@@ -132,8 +132,8 @@ class FactorMover {
     }
   }
 
-  // Builds left + right or left - right. One operand may be precomputable and the other an entry of sums_, whose
-  // product lost its factor. What both add to a slice of the product is then added up in advance.
+  // Builds left + right or left - right. If one operand is a precomputable broadcast and the other a sum in sums_,
+  // the values that both add to the product are added up in advance.
   NodeId sum(Op op, NodeId left, NodeId right, bool precomputable_left) {
     if (precomputable_left && op == Op::add) std::swap(left, right);
     const Node addend = to_.node(right);

@@ -258,10 +258,11 @@ class Cutter {
   std::vector<std::vector<NodeId>> users_;  // for each value: the nodes that read it; -1 stands for an output
   std::vector<int64_t> read_;               // for precomputable values: bytes of the weights that they depend on
   std::vector<NodeId> largest_;             // for precomputable values: the largest weight that they depend on
-  std::vector<bool> run_time_, cut_;        // values that every execution computes; values that folded weights hold
-  std::set<std::string> names_;             // the names of all inputs and folded weights
-  Builder to_;                              // the graph that every execution computes
-  std::vector<NodeId> copy_;                // for each node of graph_: its number in to_; -1: it is not there
+  // run_time_ marks values that every execution computes, and cut_ marks values that folded weights hold.
+  std::vector<bool> run_time_, cut_;
+  std::set<std::string> names_;  // the names of all inputs and folded weights
+  Builder to_;                   // the graph that every execution computes
+  std::vector<NodeId> copy_;     // for each node of graph_: its number in to_; -1: it is not there
   WeightFolding result_;
 };
 
@@ -288,7 +289,8 @@ absl::Status write_value(const FoldedWeight& weight, const InputReader& operands
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,
                                            const std::vector<int64_t>& panels) {
   if (weights.empty()) return WeightFolding{graph, weights, {}};
-  // Byte products are made first, because only they show which values computed from weights they need, such as sums.
+  // Byte products are made first, because they need further values that are computed from weights, such as sums, and
+  // these should be folded as well.
   WL_ASSIGN_OR_RETURN(const Graph bytes, with_byte_products(graph));
   WL_ASSIGN_OR_RETURN(const Graph moved, with_factors_in_weights(bytes, weights));
   return Cutter(moved, weights, panels).run();

@@ -25,7 +25,7 @@ class Interpreter {
     work_ = empty(Level::kWork);
     for (const Pass& pass : kernel_.passes())
       for (int64_t first = 0; first < kernel_.grid; first += std::max<int64_t>(kernel_.cluster, pass.last)) {
-        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // any of the blocks may arrive last
+        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // an arbitrary block arrives last
         scratch_.assign(kernel_.cluster, empty(Level::kShared));
         cluster_ = empty(Level::kCluster);
         std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
@@ -370,10 +370,10 @@ class Interpreter {
   const Kernel& kernel_;
   std::vector<std::vector<Number>>& globals_;
   VarValues vars_;
-  std::vector<std::vector<std::vector<Number>>> scratch_;  // of each block of the cluster: its scratch buffers
+  std::vector<std::vector<std::vector<Number>>> scratch_;  // the scratch buffers of each block of the cluster
   std::vector<std::vector<Number>> cluster_, work_;
-  int64_t first_ = 0;                                    // number of the first block of those being run
-  std::map<const Instr*, std::vector<int64_t>> packed_;  // of each pack instruction: its packed_positions()
+  int64_t first_ = 0;                                    // number of the first block of those that run now
+  std::map<const Instr*, std::vector<int64_t>> packed_;  // packed_positions() of each pack instruction
   TeamTiles tiles_;
   PendingCopies copies_{1};
   int now_ = 0;  // number of the team being run, over all blocks of the cluster

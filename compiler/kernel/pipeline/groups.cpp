@@ -99,8 +99,8 @@ absl::StatusOr<Groups> groups_of(const Kernel& kernel, Rewrite& rewrite, const s
   }
   WL_RETURN_IF_ERROR(split(kernel, loop ? uses[0].body : uses, rings, out.groups));
   const size_t n = out.groups.size();
-  // The first group is read while the last group is used. If neighbouring groups use the same tiles, two alternating
-  // sets of tiles are therefore enough only for an even number of groups.
+  // While the last group is used, the first group is read for the next turn. If neighbouring groups use the same
+  // tiles, two alternating sets of tiles are therefore enough only for an even number of groups.
   bool same = false;
   for (size_t g = 0; g < n; ++g) same = same || meet(out.groups[g], out.groups[(g + 1) % n]);
   if (n < 2 || (same && n % 2 != 0))

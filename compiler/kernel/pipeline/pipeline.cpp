@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kAnyTrips = int64_t{1} << 40;  // more iterations than any loop has
+constexpr int64_t kAnyTrips = int64_t{1} << 40;  // an upper bound of the iterations of every loop
 
 void append(std::vector<Instr>& to, std::vector<Instr> from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
@@ -54,7 +54,8 @@ class Pipeliner {
     std::vector<Instr> whole = first_iterations();
     if (carries()) append(whole, first_reads());
     whole.push_back(steady_loop());
-    // With two stages, the reads carried into the next iteration have already waited for all copies.
+    // Copies that are still under way after the loop are waited for. With two stages and reads that run ahead there
+    // are none, because the reads at the end of the last iteration have waited for all copies.
     if (!parts_.copies.empty() && (!carries() || stages_ > 2)) whole.push_back(wait_instr(0));
     const auto place = around_->erase(around_->begin() + static_cast<int64_t>(at_));
     around_->insert(place, std::make_move_iterator(whole.begin()), std::make_move_iterator(whole.end()));
@@ -74,7 +75,8 @@ class Pipeliner {
     return false;
   }
 
-  // Whether a loop body uses the ring buffers; other loops may have the same variable.
+  // Whether a loop body uses the ring buffers. This tells the loop to be pipelined from other loops with the same
+  // variable.
   bool uses_rings(const std::vector<Instr>& body) const {
     bool uses = false;
     each_instr(body, [&](const Instr& instr) {
@@ -165,7 +167,7 @@ class Pipeliner {
     return in_slot(std::move(out), slot);
   }
 
-  // The asynchronous copies of an iteration. If the loop does not have this iteration, the copies write zeros.
+  // The asynchronous copies of an iteration. If the loop has no such iteration, the copies write zeros.
   std::vector<Instr> copies(const Affine& iteration, const Affine& slot) {
     std::vector<Instr> out = moved(parts_.copies, iteration, slot);
     const bool has = trips_ && iteration.terms.empty() && iteration.base < *trips_;
@@ -183,9 +185,9 @@ class Pipeliner {
     return out;
   }
 
-  // The producers of the first stages - 1 iterations, placed before the loop with tiles of their own; they run only if
-  // the loop has these iterations. Reads that run ahead may, however, read the slot of an iteration that the loop does
-  // not have; such a slot is filled with what the last iteration produces.
+  // The producers of the first stages - 1 iterations, placed before the loop with tiles of their own. They run only if
+  // the loop has these iterations. If reads run ahead, however, they may read a slot whose iteration the loop does not
+  // have, so the producers fill that slot with what the last iteration produces.
   std::vector<Instr> first_iterations() {
     std::vector<Instr> out;
     for (int64_t i = 0; i + 1 < stages_; ++i) {
@@ -201,14 +203,14 @@ class Pipeliner {
     return out;
   }
 
-  // Returns `iteration`, or the loop's last iteration if that is the earlier one.
+  // Returns `iteration` or the last iteration of the loop, whichever is earlier.
   Affine or_last(const Affine& iteration, const char* name) {
     std::vector<Affine> of = {iteration};
     for (const Affine& trips : loop_.trips) of.push_back(sum(trips, fixed(-1)));
     return rewrite_.derived(name, std::move(of), 1, 0, how_.loop);
   }
 
-  // Makes instructions conditional: they run only if the loop has this iteration.
+  // Makes instructions conditional: they run only if the loop has iteration number `iteration`.
   std::vector<Instr> where_there_is(int64_t iteration, std::vector<Instr> instrs) {
     if (instrs.empty() || trips_) return instrs;
     Instr maybe;
@@ -325,7 +327,7 @@ class Pipeliner {
     std::vector<Instr> out;
     if (!parts_.copies.empty()) out.push_back(wait_instr(static_cast<int>(stages_) - 2));
     std::vector<Instr> first = reads(0, fixed(0), fixed(0));
-    if (!trips_)  // a loop without iterations stores nothing to read, so the tiles are zero
+    if (!trips_)  // a loop without iterations fills no buffer that could be read, so the tiles are zero
       for (const Instr& read : first) out.push_back(fill_instr(read.result, 0));
     append(out, where_there_is(0, std::move(first)));
     return out;
@@ -365,14 +367,14 @@ class Pipeliner {
   Kernel& kernel_;
   Pipeline how_;
   Rewrite rewrite_;
-  std::vector<Instr>* around_ = nullptr;  // the body that contains the pipelined loop at index at_
+  std::vector<Instr>* around_ = nullptr;  // the instruction list that contains the pipelined loop, at index at_
   size_t at_ = 0;
   Instr loop_;
   std::optional<int64_t> trips_;
   int64_t stages_ = 1;
   Producers parts_;
-  std::optional<Groups> groups_;       // reads of the buffers and their uses, in groups, if reads run ahead as well
-  std::map<BufferId, int64_t> slots_;  // of each ring buffer: number of elements of a slot
+  std::optional<Groups> groups_;       // if reads run ahead: the reads of the buffers and their uses, in groups
+  std::map<BufferId, int64_t> slots_;  // for each ring buffer: number of elements of a slot
 };
 
 }  // namespace

@@ -48,22 +48,23 @@ namespace wl {
 
 struct Pipeline {
   struct Ring {
-    BufferId buffer = -1;  // the buffer in shared memory, which every iteration fills
+    BufferId buffer = -1;  // a buffer in shared memory, which every iteration fills
     bool copied = false;   // whether asynchronous copies fill the buffer
     bool boxes = false;    // whether copier threads fill the buffer with boxes of a matrix (kernel/shared_factors.h)
   };
-  // The variable of the loop whose iterations are to overlap. Of several loops with this variable, the one that uses
-  // the buffers is meant.
+  // The variable of the loop whose iterations are to overlap. If several loops have this variable, the loop that uses
+  // the buffers is pipelined.
   VarId loop = -1;
   std::vector<Ring> rings;
-  int64_t stages = 1;      // how many iterations are under way at once; at most those that the loop has
-  int64_t registers = 1;   // how many sets of tiles the buffers are read into: 1, or 2 used alternately
+  int64_t stages = 1;      // how many iterations are under way at once; no more than the loop has
+  int64_t registers = 1;   // how many sets of tiles the buffers are read into: 1, or 2 that alternate
   bool alongside = false;  // whether the kernel's copier threads run the copies
-  Affine before = {};      // with copiers and an outer loop: iterations of `loop` that earlier outer iterations ran
+  // With copiers and a loop around `loop`: the iterations of `loop` in earlier iterations of the loop around it.
+  Affine before = {};
 };
 
 // Pipelines the loop as `how` says. If the loop does not allow it, returns an Invalid error that says why, and leaves
-// the kernel unchanged. The loop's variable and those with lower numbers keep their numbers.
+// the kernel unchanged. The loop's variable and variables with lower numbers keep their numbers.
 absl::Status pipeline(Kernel& kernel, const Pipeline& how);
 
 }  // namespace wl

@@ -34,7 +34,8 @@ class Parts {
     return invalid("kernel ", kernel_.name, " is not pipelined: ", why, ": ", print(kernel_, instr));
   }
 
-  // Finds the producers, backwards from the stores to the instructions that compute what is stored.
+  // Marks the producers in `in_`. Goes backwards from the stores that fill buffers to the instructions that compute
+  // what is stored.
   absl::Status slice() {
     const std::vector<Instr>& body = loop_.body;
     in_.assign(body.size(), false);
@@ -49,7 +50,8 @@ class Parts {
       }
       needed.insert(instr.args.begin(), instr.args.end());
     }
-    // Tiles still needed at the start of the body must be defined before the loop.
+    // Tiles that producers still need at the start of the body must come from before the loop, not from an earlier
+    // iteration.
     absl::Status status;
     each_instr(body, [&](const Instr& instr) {
       if (instr.result >= 0 && needed.contains(instr.result)) status = refuse(instr, "a value of an earlier iteration");
@@ -77,7 +79,8 @@ class Parts {
     return absl::OkStatus();
   }
 
-  // Checks that the rest of the body reads the buffers only after they are filled, and uses no tile of the producers.
+  // Checks that the instructions other than producers read the buffers only after they are filled, and use no tile
+  // that producers compute.
   absl::Status check_uses() {
     absl::Status status;
     std::set<BufferId> filled;
@@ -111,7 +114,7 @@ class Parts {
         out_.own = out_.own && !info(reader.op).is_indexed() && accesses_own(kernel_, loop_.body[i], reader);
   }
 
-  // How many times the producers read a tile.
+  // How many times producers read a tile.
   int64_t readers(TileId tile) const {
     int64_t n = 0;
     for (size_t i = 0; i < loop_.body.size(); ++i)

@@ -9,11 +9,11 @@
 namespace wl {
 
 struct Producers {
-  std::vector<Instr> copies;         // the asynchronous copies that replace producers
-  std::vector<Instr> loads, stores;  // other producers: the instructions that compute what is stored, and the stores
-  std::vector<Instr> uses;           // the instructions that are no producers
+  std::vector<Instr> copies;         // the asynchronous copies, each of which replaces a load and a store
+  std::vector<Instr> loads, stores;  // the producers that no copy replaces: `loads` compute what `stores` store
+  std::vector<Instr> uses;           // the instructions of the body that are not producers
   std::set<TileId> tiles;            // tiles that only the producers use
-  bool own = true;                   // whether every thread reads only buffer elements that it filled itself
+  bool own = true;                   // whether every thread reads from the buffers only elements that it stored itself
 };
 
 // Divides the body of a loop. Returns an Invalid error if the producers cannot run ahead of the other instructions.

@@ -14,7 +14,7 @@ void need(const Kernel& kernel, const Affine& affine, std::vector<bool>& needed)
   }
 }
 
-// For each variable: whether instructions or tiles use it, directly or through derived variables.
+// Returns for each variable whether instructions or tiles use it, directly or through derived variables.
 std::vector<bool> needed_of(Kernel& kernel) {
   std::vector<bool> needed(kernel.vars.size(), false);
   each_instr(kernel.body,
@@ -25,7 +25,7 @@ std::vector<bool> needed_of(Kernel& kernel) {
   return needed;
 }
 
-// Returns new numbers, assigned in the order of the keys; -1 for the entries that are dropped.
+// Returns the new number of each entry: entries that stay are numbered in the order of their keys, all others get -1.
 std::vector<int> numbered(const std::vector<std::pair<int, int>>& keys, const std::vector<bool>& stays) {
   std::vector<int> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
@@ -85,7 +85,7 @@ Affine Rewrite::moved(const Affine& from, const Iteration& to) {
       out = sum(std::move(out), to.at, coefficient);
       continue;
     }
-    const Var var = kernel_.vars[id];  // copied, because derived() may reallocate `vars`
+    const Var var = kernel_.vars[id];  // a copy, because derived() may reallocate kernel_.vars
     std::vector<Affine> of;
     for (const Affine& one : var.of) of.push_back(moved(one, to));
     const bool same = of == var.of;

@@ -12,7 +12,7 @@
 
 namespace wl {
 
-// The iteration to move instructions to: the loop variable, and the expression that replaces it.
+// The iteration for which instructions are copied: `var` is the loop's variable, `at` the expression that replaces it.
 struct Iteration {
   VarId var = -1;
   Affine at;
@@ -28,10 +28,10 @@ class Rewrite {
   Affine derived(std::string name, std::vector<Affine> of, int64_t div, int64_t mod, VarId beside);
   // A new loop variable, to be numbered behind `beside`.
   VarId loop_var(std::string name, VarId beside);
-  // A new tile like another one, to be numbered in front of tile `before`.
+  // A new tile of the same type as `tile`, to be numbered in front of tile `before`.
   TileId like(TileId tile, TileId before);
-  // Returns the expression, tile or instruction as of another iteration. Derived variables that depend on the loop's
-  // variable are replaced by new ones, which are numbered beside the old ones.
+  // Returns the expression, tile or instruction rewritten for another iteration. Derived variables that depend on the
+  // loop's variable are replaced by new ones, each numbered behind the variable that it replaces.
   Affine moved(const Affine& from, const Iteration& to);
   Tile moved(Tile tile, const Iteration& to);
   Instr moved(Instr instr, const Iteration& to);
@@ -40,12 +40,13 @@ class Rewrite {
 
  private:
   Kernel& kernel_;
-  std::vector<bool> needed_;   // for each variable of the original kernel: whether anything used it
-  std::vector<VarId> beside_;  // for each variable: itself, or the variable after which it is numbered
+  std::vector<bool> needed_;   // for each variable of the original kernel: whether an instruction or tile used it
+  std::vector<VarId> beside_;  // for each variable: the variable behind which it is numbered, or itself
   std::map<TileId, TileId> in_front_of_;
 };
 
-// Calls visit(affine) for every affine expression of an instruction, but not for those of its body.
+// Calls visit(affine) for every affine expression of an instruction, but not for those of the instructions in its
+// body.
 template <typename Visit>
 void each_affine(Instr& instr, const Visit& visit) {
   visit(instr.slice.offset);

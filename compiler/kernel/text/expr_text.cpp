@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kMaxNesting = 24;
 constexpr size_t kMaxNodes = 100'000;
-constexpr std::string_view kRounded = "rounded";  // text before the name of an op that may be less exact
+// The word before the name of an exp that may be computed less exactly (compiler/ir/rounded_exps.h).
+constexpr std::string_view kRounded = "rounded";
 
 // The dtype that a node has unless its text states another one. `before`: an expression that contains all nodes before
 // this one.
@@ -22,8 +23,8 @@ DType usual_type(const ExprNode& node, const Expr& before, const Kernel& kernel,
   return before[node.operands[node.op == Op::select ? 1 : 0]].dtype;
 }
 
-// Whether the list of arguments follows from the tiles that the leaves name: each tile is one argument, in order of
-// first use.
+// Whether the argument list can be reconstructed from the leaves: it lists the tiles of the leaves once each, in the
+// order in which the leaves first use them.
 bool args_are_implied(const Instr& map) {
   std::vector<TileId> met;
   for (const ExprNode& node : map.expr) {
@@ -35,8 +36,8 @@ bool args_are_implied(const Instr& map) {
   return met == map.args;
 }
 
-// Whether the expression can be printed. verify() checks the same, but its messages print kernels that are not
-// verified.
+// Whether the expression can be printed. Kernels are printed before they are verified, in the messages of verify(), so
+// the checks of verify() are repeated here.
 bool well_formed(const Kernel& kernel, const Instr& map) {
   for (TileId arg : map.args)
     if (arg < 0 || arg >= static_cast<TileId>(kernel.tiles.size())) return false;
@@ -75,8 +76,8 @@ class ExprPrinter {
     std::string text;
   };
 
-  // Prints the expression with the names chosen so far. Nodes without a name wait on a stack for the node that uses
-  // them, as in postfix notation. Returns false if more nodes need names.
+  // Prints the expression; only nodes in `named_` get names. A node without a name waits on a stack for the node that
+  // uses it, as in postfix notation. If that is impossible for some nodes, adds them to `named_` and returns false.
   bool try_print() {
     out_.clear();
     std::vector<Part> stack;
@@ -104,8 +105,8 @@ class ExprPrinter {
       stack.resize(stack.size() - inside.size());
       if (part.depth > kMaxNesting && i + 1 < static_cast<int>(map_.expr.size())) name(i);
       if (named_[i]) {
-        // Nodes that wait on the stack would be numbered after this one when the text is read, so they need names as
-        // well.
+        // When the text is read, this named node gets a number before the nodes that wait on the stack. They come
+        // earlier in the expression, so they need names as well.
         for (const Part& waiting : stack) name(waiting.node);
         append(&out_, "$", i, " = ", part.text, "; ");
       } else {
@@ -199,7 +200,7 @@ class ExprReader {
     return in_.expect(">");
   }
 
-  // Reads one value; `number` becomes the number of its node.
+  // Reads one value of an expression; sets `number` to the number of the node that has the value.
   absl::Status value(int& number, int depth) {
     if (depth > 2 * kMaxNesting)
       return invalid("an expression nested deeper than ", 2 * kMaxNesting, "; name its parts");
@@ -238,7 +239,8 @@ class ExprReader {
     return absl::OkStatus();
   }
 
-  // Reads the name of an elementwise op. Returns null if there is none, as for the number `inf`.
+  // Reads the name of an elementwise op. Returns null if the text goes on with something else, such as the number
+  // `inf`.
   const OpInfo* take_op() {
     TextCursor ahead = in_;
     const std::string_view name = ahead.word();

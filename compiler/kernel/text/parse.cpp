@@ -11,13 +11,13 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxWeight = 1000;
-constexpr int64_t kMostSwizzled = 20;  // the greatest that each number of a swizzle, a count of bits, may be
+constexpr int64_t kMostSwizzled = 20;  // the greatest value of each number of a swizzle; these numbers count bits
 constexpr int kMostArrivals = 1 << 16;
 
 class KernelParser {
  public:
   explicit KernelParser(std::string_view text) : rest_(text) {
-    // Limits the numbers that tiles may have, so that no table has more entries than the text has lines.
+    // Limits tile numbers by the number of lines, so that a short text cannot ask for a huge table of tiles.
     read_.most = static_cast<int>(std::min<int64_t>(std::count(text.begin(), text.end(), '\n') + 1, 1'000'000));
     kernel_.vars.push_back({Var::Kind::kBlock, "block", {}, 1, 0});
   }
@@ -37,7 +37,7 @@ class KernelParser {
     for (TileId id : read_.forward)
       if (id >= static_cast<TileId>(read_.typed.size())) return invalid("%", id, " is missing");
     if (next_line()) return in_.expected("nothing after '}'");
-    // The message of verify() shows the instruction that is wrong.
+    // The message of verify() shows the wrong instruction, so no line number is added.
     return verify(kernel_);
   }
 
@@ -193,8 +193,8 @@ class KernelParser {
     WL_RETURN_IF_ERROR(read_.read_minimum(var.of));
     if (in_.take("/")) WL_RETURN_IF_ERROR(in_.integer(var.div, 2, kAnyHigh));
     if (in_.take("%")) WL_RETURN_IF_ERROR(in_.integer(var.mod, 1, kAnyHigh));
-    // Evaluating a derived variable evaluates all variables that it derives from. Their number is limited, so that no
-    // text can make the evaluation take exponential time.
+    // Evaluating a derived variable evaluates all variables that it derives from. The number of evaluations is
+    // limited, because it may grow exponentially with the length of the text.
     int64_t weight = 1;
     for (const Affine& a : var.of)
       for (const auto& [source, coefficient] : a.terms) weight += weight_[source];
@@ -229,7 +229,7 @@ class KernelParser {
 
   std::string_view rest_;
   int line_number_ = 0;
-  std::map<VarId, int64_t> weight_;  // for each derived variable: how many variables its evaluation visits
+  std::map<VarId, int64_t> weight_;  // for each derived variable: how many variables are visited to evaluate it
   ValueReader read_;
   TextCursor& in_ = read_.in;
   Kernel& kernel_ = read_.kernel;

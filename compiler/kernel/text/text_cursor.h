@@ -22,7 +22,7 @@ class TextCursor {
     skip_space();
     return line_.empty();
   }
-  // Skips the token, a whole word or punctuation, if the line goes on with it; returns whether it did.
+  // If the line continues with the token (a whole word or punctuation), skips it and returns true; else returns false.
   bool take(std::string_view token) {
     skip_space();
     if (line_.substr(0, token.size()) != token) return false;
@@ -30,7 +30,7 @@ class TextCursor {
     line_.remove_prefix(token.size());
     return true;
   }
-  // The next word; "" when there is none.
+  // Reads a word; returns "" if no word follows.
   std::string_view word() {
     skip_space();
     size_t n = 0;
@@ -43,7 +43,7 @@ class TextCursor {
     skip_space();
     return line_.empty() ? '\0' : line_[0];
   }
-  // rest: the rest of the line. skip: skips the first n characters of the rest.
+  // rest: the part of the line that has not been read. skip: skips the first n characters of that part.
   std::string_view rest() const { return line_; }
   void skip(size_t n) { line_.remove_prefix(n); }
 

@@ -7,7 +7,8 @@ namespace wl {
 std::string text_of(const Kernel& kernel, VarId var) {
   if (var == 0) return "block";
   if (var == 1 && kernel.wave > 0) return "team";
-  const bool known = var > 0 && var < static_cast<VarId>(kernel.vars.size());  // verify() may print unknown variables
+  // Messages of verify() may show variables that do not exist.
+  const bool known = var > 0 && var < static_cast<VarId>(kernel.vars.size());
   return cat(known ? kernel.vars[var].name : "?", "#", var);
 }
 

@@ -22,9 +22,9 @@ std::string guards_text(const Kernel& kernel, const std::vector<SliceGuard>& gua
 struct ValueReader {
   TextCursor in{""};
   Kernel kernel;
-  int most = 0;                      // the greatest tile number that the text may use
-  std::vector<bool> typed = {};      // for each tile: whether its type is known
-  std::vector<TileId> forward = {};  // tiles of operands `shape`, which a later line may define
+  int most = 0;                      // the greatest tile number that is accepted
+  std::vector<bool> typed = {};      // for each tile: whether its type has been read
+  std::vector<TileId> forward = {};  // tiles that operands `shape` name and that a later line may define
 
   absl::Status read_dtype(DType& value);
   absl::Status read_buffer(BufferId& id, int highest);
@@ -33,7 +33,7 @@ struct ValueReader {
   absl::Status read_minimum(std::vector<Affine>& of);
   absl::Status read_slice(Slice& value);
   absl::Status read_guards(std::vector<SliceGuard>& guards);
-  absl::Status read_tile(TileId& id);  // reads a tile whose type is known already
+  absl::Status read_tile(TileId& id);  // reads a tile whose type has been read before
   absl::Status read_type(TileId id);   // reads the type of a tile, and stores it in `kernel`
 };
 

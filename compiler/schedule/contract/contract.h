@@ -15,11 +15,11 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
 // The search space on GPUs: a thread block computes a tile of rows x columns of the result, and each thread of the
 // block computes a part of the tile in registers.
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine);
-// Whether several blocks can share K as the schedule says: K divides into `reduction_blocks` parts of equally many
-// whole steps, and no product may be left out (compiler/domain/masks.h). Always true for one part.
+// Whether several blocks can share K as the schedule says: K divides into `reduction_blocks` parts with equal numbers
+// of whole steps, and no mask leaves out products (compiler/domain/masks.h). Always true for one part.
 bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedule);
-// The rows and the columns of a block's tile in a GPU contraction, and the block's computing threads (copying waves are
-// not counted).
+// Return the rows of a block's tile in a GPU contraction, the columns of the tile, and the threads of the block that
+// compute (threads of copying waves are not counted).
 int64_t rows_of_tile(const Schedule& schedule);
 int64_t columns_of_tile(const Schedule& schedule);
 int64_t contract_threads(const Schedule& schedule);
@@ -27,8 +27,8 @@ int64_t contract_threads(const Schedule& schedule);
 // along the loop around it, and along the loop around that one.
 inline constexpr std::array<Choice, 3> kRowLoops = {kTileRows, kRowRuns, kRowPlanes};
 inline constexpr std::array<Choice, 3> kColumnLoops = {kTileColumns, kColumnRuns, kColumnPlanes};
-// Returns the extent of a tile, and the number of tiles along loops of the given extents (innermost first), under three
-// choices such as kRowLoops.
+// tile_of: the extent of a tile under three choices such as kRowLoops. tiles_along: the number of such tiles along
+// three loops with the given extents, innermost first.
 int64_t tile_of(const Schedule& schedule, const std::array<Choice, 3>& choices);
 int64_t tiles_along(const Schedule& schedule, const std::array<int64_t, 3>& extents,
                     const std::array<Choice, 3>& choices);
@@ -50,7 +50,7 @@ ProductLoops product_loops(const Domain& domain);
 // Returns -1 if K has no loops.
 AtomId step_loop(const Domain& domain, int64_t vector);
 // Returns how many thread blocks run at once on the GPU: min_blocks on each multiprocessor. Returns 0 if the schedule
-// leaves that number to the compiler.
+// leaves it to the compiler how many fit.
 int64_t blocks_at_once(const Schedule& schedule, const Machine& machine);
 // The last round of persistent blocks (which compute tile after tile), if it has fewer tiles than there are blocks: the
 // number of its tiles, each of which `parts` blocks share. `tiles` is 0 if blocks are not persistent, if all blocks
@@ -70,8 +70,8 @@ std::optional<MatrixOp> matrix_of(const Schedule& schedule);
 // instruction is left out if the contraction's rows, columns or depth fill at most half of its fragment (a wave's part
 // of a matrix). Operands of f32 have none unless the graph allows TF32.
 std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, const Machine& machine);
-// The rate of multiply-adds of a matrix instruction, as a multiple of the rate of f32 multiply-adds on lanes (without
-// matrix instructions).
+// The rate of multiply-adds of a matrix instruction, as a multiple of the rate at which lanes do f32 multiply-adds
+// without matrix instructions.
 double matrix_rate(MatrixOp matrix, const Target& target);
 // The size of the tile that a wave, or a group of waves that multiply together, computes if each thread holds
 // thread_rows x thread_columns sums.
@@ -98,7 +98,7 @@ DType lanes_dtype(const Graph& group, const Domain& domain);
 struct GpuResident {
   MatrixOp matrix = {};
   int rows_axis = 0;  // which axis of a tile of sums the rows run along: 0 or 1
-  int operand = 0;    // number of the resident operand, which is the one that varies along the rows
+  int operand = 0;    // number of the resident operand: the one that has the rows
   int waves = 1;      // number of waves that divide the rows among themselves
 };
 // Returns the layout of a block's `rows` x `columns` sums; InvalidArgument if the waves cannot divide them into whole

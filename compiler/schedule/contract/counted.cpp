@@ -7,8 +7,8 @@
 namespace wl {
 namespace {
 
-// A condition as a function of a loop's iteration number i: it holds at some point of iteration i if and only if `at` +
-// stride * i >= 0. `at` is never less than -lack.
+// A condition on indices as a function of a loop's iteration number i. The condition holds at some point of iteration
+// i if and only if `at` + stride * i >= 0. `at` is never less than -lack.
 struct Along {
   Affine at;
   int64_t stride = 0, lack = 0;
@@ -28,18 +28,19 @@ Along along(const Condition& condition, const Domain& domain, const TileBox& box
   return out;
 }
 
-// Returns the number of iterations up to the last one in which a condition with a negative stride holds. If it is not
-// positive, the condition holds in no iteration.
+// For a condition with a negative stride, which holds only in the first iterations, returns the number of these
+// iterations; 0 or a negative number means that there are none.
 Affine end_of(const Along& row, KernelBuilder& out) {
   const int64_t stride = -row.stride;
   if (stride == 1) return sum(fixed(1), row.at);
-  // A derived variable cannot divide a negative value, so `at` is shifted by a multiple of the stride.
+  // A derived variable cannot divide negative values, so a multiple of the stride is added to `at` before the
+  // division.
   const int64_t before = quotient_up(row.lack, stride);
   const Affine shifted = sum(fixed(stride * (before + 1)), row.at);
   return sum(fixed(-before), affine(out.derived("end", {shifted}, stride)));
 }
 
-// Returns the first iteration in which a condition with a positive stride holds.
+// For a condition with a positive stride, returns the first iteration in which it holds.
 Affine first_of(const Along& row, KernelBuilder& out) {
   const Affine inside = affine(out.derived("inside", {sum(fixed(row.lack), row.at), fixed(row.lack)}));
   const Affine lack = sum(fixed(row.lack), inside, -1);
@@ -65,7 +66,7 @@ Iterations iterations_within(const Region& region, const Domain& domain, const T
   for (const Condition& condition : region) {
     const Along row = along(condition, domain, box, atom, step);
     if (row.stride == 0) {
-      // The condition is the same in all iterations: all count if `at` is not negative, and none if it is.
+      // The condition is the same in all iterations: if `at` is not negative, it allows all of them, otherwise none.
       iterations.trips.push_back(sum(fixed(count), row.at, count));
     } else if (row.stride < 0) {
       iterations.trips.push_back(end_of(row, out));

@@ -14,21 +14,22 @@ inline int64_t quotient_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// A box of points of a domain: for each atom (loop) its first index, and how many more indices follow that one.
+// A box of points of a domain. For each atom (loop), `place` has the first index, and `more` the number of indices
+// after it.
 struct TileBox {
   Place place;
   std::vector<int64_t> more;
 };
 
-// The iterations of a loop that are executed. The first one has number `first`; their number is the least of `trips`,
-// or 0 if that is negative.
+// Which iterations of a loop are executed. `first` is the number of the first one; the minimum of `trips` is their
+// number, where a negative minimum means 0.
 struct Iterations {
   Affine first;
   std::vector<Affine> trips;
 };
 
-// Returns which of `loops` a condition limits: the loop over which the condition's value changes most, the first of
-// equals.
+// Returns which of `loops` a condition limits: the loop over which the condition's value changes most; if several
+// loops change it equally, the first of them.
 AtomId loop_of(const Condition& condition, const Domain& domain, const std::vector<AtomId>& loops);
 
 // Returns the iterations of a loop over `atom` in which all conditions of a region may hold; in every other iteration,

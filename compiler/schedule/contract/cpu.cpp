@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// Returns the image that is copied: the one that the right operand slides over or, if there is none and rows and
-// columns are not exchanged (turn_tiles), the one that the left operand slides over.
+// Returns the image that is copied, if any: the one over which the right operand slides or, if the right operand
+// slides over none and turn_tiles is off, the one over which the left operand slides.
 std::optional<Image> copied_image(const Domain& domain, const Schedule& schedule) {
   if (schedule[kCopyImage] == kCopyTaps) return std::nullopt;
   const bool along_rows = schedule[kCopyImage] == kCopyWhole;
@@ -162,7 +162,8 @@ void CpuContract::prepare_columns() {
       nc == 0 || height_ >= 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
   if (height_ >= 0) prepare_image_rows();
   if (columns_are_pixels()) {
-    split_panels(image_ ? (image_rows_per_block_ - 1) * row_pitch_ + image_width_  // no halo follows a block's last row
+    // The last row of a block is not followed by a halo.
+    split_panels(image_ ? (image_rows_per_block_ - 1) * row_pitch_ + image_width_
                         : image_rows_per_block_ * image_width_);
     return;
   }
@@ -185,8 +186,8 @@ void CpuContract::prepare_image_rows() {
   if (rows_are_pixels()) outer_rows_per_block_ = image_rows_per_block_;
 }
 
-// Splits `columns` columns of a block into panels of almost equal width, as rows are split into tiles, so that no panel
-// has an empty vector.
+// Splits the `columns` columns of a block into panels whose widths differ by at most one vector, so that no panel has
+// an empty vector.
 void CpuContract::split_panels(int64_t columns) {
   const int64_t vectors = (columns + lanes_ - 1) / lanes_;
   panels_per_block_ = (columns + nr_ - 1) / nr_;

@@ -64,11 +64,12 @@ class CpuContract {
   struct Side {        // one operand of the contraction
     int position = 0;  // the operand's number in the contraction: 0 or 1
     bool packed = false;
-    BufferId buffer = -1;   // the buffer of the operand's packed copy; -1: there is none
-    bool direct = false;    // whether the operand is an unchanged input
-    bool computed = false;  // whether it is not packed, and the micro-kernel does elementwise work on what it reads
-    bool words = false;     // with dot_: whether the elements of each word are neighbours in memory
-    Access access;  // how the operand is read if it is direct, or its input that varies along K if it is computed
+    BufferId buffer = -1;  // the buffer of the operand's packed copy; -1: it has none
+    bool direct = false;   // whether the operand is an unchanged input
+    // Whether the operand is not packed and the micro-kernel does elementwise work on what it reads of it.
+    bool computed = false;
+    bool words = false;  // with dot_: whether the elements of each word are neighbours in memory
+    Access access;       // if direct: how the operand is read; if computed: how its input that varies along K is read
   };
   struct Rows {                                              // a group of row tiles of equal height
     int64_t height = 0, step = 0, first_row = 0, count = 0;  // step: the rows from one tile to the next
@@ -122,8 +123,8 @@ class CpuContract {
   void multiply_tiles(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent,
                       TileId accumulator);
   Layout tile_layout(int64_t height, int64_t width) const;
-  // has_masks: whether conditions of a region limit loop number `k` over K. iterations_that_count: the iterations of
-  // that loop with products that can change an output, for a tile of `rows` x `columns` that begins at `place`.
+  // has_masks: whether conditions of a region limit the loop number `k` over K. iterations_that_count: the iterations
+  // of that loop with products that can change an output, for a tile of `rows` x `columns` that begins at `place`.
   bool has_masks(const Region& region, size_t k) const;
   Iterations iterations_that_count(const Region& region, size_t k, const Place& place, int64_t rows, int64_t columns,
                                    int64_t k_extent);
@@ -142,8 +143,8 @@ class CpuContract {
   }
   // The dtype of the tiles into which micro-kernels read an operand.
   DType read_dtype(const Side& side) const { return side.packed || dot_ ? packed_dtype(side) : operand_dtype(side); }
-  // A part of a tile to be stored: the place of its first element, and `width` neighbouring columns, from column `from`
-  // of the tile on. Only the columns inside `bound` (as in TileExpr) exist.
+  // A part of a tile whose results are stored: `width` neighbouring columns, from column `from` of the tile on. `at`
+  // is the place of its first element. Only columns inside `bound` (as in TileExpr) exist.
   struct Stored {
     Place at;
     Affine from;
@@ -171,7 +172,7 @@ class CpuContract {
   // iterations that cover `extent` elements.
   int64_t step_of(size_t k) const { return dot_ && dot_->k_atom == k_atoms_[k] ? dot_->group : 1; }
   int64_t turns_of(size_t k, int64_t extent) const { return (extent + step_of(k) - 1) / step_of(k); }
-  // The words that one iteration of loop number `k` of a micro-kernel takes.
+  // How many words one iteration of loop number `k` of a micro-kernel takes.
   int64_t words_of_turn(size_t k) const { return tiles_ && tiles_->atom == k_atoms_[k] ? tiles_->words : 1; }
   int64_t turns_of(size_t k) const { return turns_of(k, domain_.atoms[k_atoms_[k]].extent); }
   // The number of iterations of all loops over K in one block of K.
@@ -181,8 +182,8 @@ class CpuContract {
   DType packed_dtype(const Side& side) const { return dot_ && !(widens() && &side == &a_) ? DType::u32 : dtype_; }
   // The distance in elements between neighbouring rows or columns of a packed operand.
   int64_t element_pitch(const Side& side) const { return tiles_ && &side == &a_ ? depth() : 1; }
-  // packs_squares: whether a sliver of an operand (cpu_pack.cpp) is packed in squares that are transposed in registers.
-  // pack_squares: emits that packing.
+  // packs_squares: whether a sliver (the rows or columns of one tile) of an operand is packed in squares that are
+  // transposed in registers. pack_squares: emits the code that packs it so.
   bool packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const;
   void pack_squares(const Side& side, const Place& at, AtomId along, int64_t depth, int64_t width, int lanes,
                     const Affine& offset, int64_t pitch);
@@ -214,11 +215,11 @@ class CpuContract {
   std::optional<Domain> turned_;  // with turn_tiles: the domain with rows and columns exchanged
   const Domain& whole_;
   std::optional<Image> image_;      // with copy_image: the image that is copied
-  bool slides_on_rows_ = false;     // whether image_ is the left operand's, and turn_tiles is off
+  bool slides_on_rows_ = false;     // whether image_ is the image of the left operand while turn_tiles is off
   std::optional<Dot> dot_;          // how words of narrow elements are multiplied; nullopt: they are not
   std::optional<TileSteps> tiles_;  // the steps along K in tile registers, with the choice `matrix`
   std::optional<MergedColumns> merged_;
-  std::optional<Guard> zeros_;  // with skip_padding: the guard that holds for the image's rows that are not padding
+  std::optional<Guard> zeros_;  // with skip_padding: the guard of the image's rows, which holds outside the padding
   const Domain& domain_;        // the domain with pixels as columns if merged_ is set, else whole_
   Region counted_;              // the conditions on indices under which a product can change an output
   const Schedule& schedule_;
@@ -240,7 +241,7 @@ class CpuContract {
   VarId outer_row_var_ = -1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
   int64_t k_block_ = 1, k_blocks_ = 1;  // elements along k_atoms_[0] in a block of K; number of such blocks
-  int64_t k_inner_ = 1;                 // iterations of the loops over K, except that over k_atoms_[0]
+  int64_t k_inner_ = 1;                 // iterations of all loops over K but that over k_atoms_[0], taken together
   // The atoms of an image's rows and of the pixels of a row; -1: there are none. They are set if merged_ is set, and if
   // the image of image_ or turned_ has rows. A task computes some rows of the image, in blocks of several rows, and a
   // block packs or copies its part of the image.
@@ -252,10 +253,11 @@ class CpuContract {
   int64_t image_width_ = 1, image_height_ = 1, image_rows_per_task_ = 1, image_rows_per_block_ = 1;
   Affine first_image_row_;
   VarId image_row_var_ = -1;
-  int64_t pitch_ = 1;  // distance in a packed B from one k to the next, in elements
+  int64_t pitch_ = 1;  // distance in the packed right operand from one k to the next, in elements
   std::vector<Rows> row_groups_;
-  std::vector<Panels> panel_groups_;  // a block's panels in groups of equal width: several if columns are split evenly
-  int64_t columns_per_block_ = 1;     // number of columns in all panels of a block
+  // A block's panels in groups of equal width; several groups if columns are split evenly.
+  std::vector<Panels> panel_groups_;
+  int64_t columns_per_block_ = 1;  // number of columns in all panels of a block
   Side a_, b_;
   BufferId partial_ = -1, spill_ = -1;
   bool heavy_ = false;  // whether the epilogue reads the sums of a tile from scratch, row by row

@@ -35,11 +35,11 @@ Iterations CpuContract::iterations_that_count(const Region& region, size_t k, co
                            out_);
 }
 
-// Returns the range of elements along the innermost k atom that some tile reads and that are therefore packed, for
-// `width` rows or columns from `place` on. A range without trips means all elements.
+// Returns the range of elements along the innermost k atom that the tiles of `width` rows or columns from `place` on
+// read. Only these elements are packed. A range without trips stands for all elements.
 Iterations CpuContract::packed_iterations(const Place& place, AtomId along, int64_t width, int64_t k_extent) {
   const size_t last = k_atoms_.size() - 1;
-  if (dot_) return {};  // all words are packed, since a word may hold elements that are needed beside others
+  if (dot_) return {};  // words are all packed, since a word may hold both elements that count and elements that do not
   if (counted_.empty() || along < 0 || (last == 0 ? k_extent : domain_.atoms[k_atoms_[last]].extent) == 1) return {};
   const std::vector<AtomId>& others = along == row_atom_ ? domain_.n : domain_.m;
   Region region = counted_;

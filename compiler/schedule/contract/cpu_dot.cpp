@@ -20,7 +20,8 @@ std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machin
     const int64_t least = copied ? dot.group / 2 + 1 : dot.group;
     if (domain.atoms[atom].extent < least || (!joined && !has_rows_of_words(domain, dot))) continue;
     if (copied && copied->is_tap(atom)) continue;
-    int words = 0;  // how many operands need no packing; the left one counts twice, since packing few rows is costly
+    // How many operands need no packing; the left one counts twice, since packing is costly where rows are few.
+    int words = 0;
     for (const int side : {0, 1})
       if (has_words(domain, domain.operands[domain.contract][side], dot))
         words += side == domain.right_operand() ? 1 : 2;
@@ -89,8 +90,8 @@ void CpuContract::multiply_parts(const RowTile& row_tile, const std::vector<Affi
   }
 }
 
-// Calls the body for the words that hold `elements` elements: inside a loop over the full words, and once more for a
-// last, partly filled word. The body gets the word's number and the number of elements in the word.
+// Calls the body for the words that hold `elements` elements: once inside a loop over the full words, and once for the
+// last word if it is only partly filled. The body gets the word's number and the number of elements in the word.
 void CpuContract::each_word(VarId var, int64_t elements, const std::function<void(const Affine&, int64_t)>& body) {
   const int64_t whole = elements / dot_->group, rest = elements % dot_->group;
   if (whole > 0) {

@@ -19,9 +19,9 @@ void CpuContract::prepare_image() {
   columns_total_ = (image_->height.outputs - 1) * row_pitch_ + width.outputs;
 }
 
-// Returns how many elements the copied image has along a loop of the reduction, the one at index `k` of k_atoms_: along
-// a tap of the window as many as there are planes, along the channels as many as a block of K has. Where the kernel
-// multiplies words of several narrow elements, these are words.
+// Returns the extent of the copied image along the loop of the reduction with index `k` in k_atoms_: along a tap of
+// the window the number of planes, along the channels the number of channels in a block of K. If the kernel multiplies
+// words of several narrow elements, words are counted.
 int64_t CpuContract::turns_in_image(size_t k) const {
   if (k == 0 && !image_->is_tap(k_atoms_[0])) return turns_of(0, k_block_);
   return turns_of(k, image_->domain.atoms[k_atoms_[k]].extent);
@@ -56,14 +56,15 @@ void CpuContract::allocate_image() {
   if (pitch * size_of(packed_dtype(image_side())) % 4096 == 0) pitch += line;
   const int64_t plane = pitch;
   put([](AtomId) { return true; });
-  // The last panel may read beyond the last plane, so the buffer is extended accordingly.
+  // The last panel may read beyond the last plane, so the buffer has room behind that plane.
   const int64_t reach =
       rows_are_pixels() ? 0 : columns + (height_ >= 0 ? image_->height.halo() * row_pitch_ : 0) + halo;
   image_side().buffer = out_.shared(rows_are_pixels() ? "a_image" : "b_image", packed_dtype(image_side()),
                                     {pitch + std::max<int64_t>(0, reach - plane)});
 }
 
-// Whether elements along an atom are neighbours in the copy, so that open_planes() opens no loop over them.
+// Whether elements along an atom are neighbours in the copied image, so that open_planes() opens no loop over the
+// atom.
 bool CpuContract::is_inner(AtomId atom) const {
   return atom == image_->channel || (dot_ && atom == dot_->k_atom);
 }
@@ -91,7 +92,8 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
   Affine offset;
   open_planes(place, k_extent, at, offset);
   const AtomId width = image_->width.output, channel = image_->channel;
-  std::vector<Affine> left;  // upper bounds of how many rows of the image are left, or positions if it has no rows
+  // Upper bounds of the rows of the image that are left or, if it has no rows, of the positions that are left.
+  std::vector<Affine> left;
   int64_t rows = 1;
   at[width] = height_ >= 0 ? fixed(0) : rows_are_pixels() ? first_row_ : sum(fixed(0), first_panel_, nr_);
   if (height_ >= 0) {
@@ -188,7 +190,8 @@ CpuContract::Stored CpuContract::open_image_row(const Panels& panels, const Plac
   out_.open_loop(image_row_var_, std::move(trips));
   const Affine row = sum(first, affine(image_row_var_));
   const Affine row_begin = sum(fixed(0), row, row_pitch_);
-  // The row's part of the panel begins where the panel or the row begins, whichever is later.
+  // The part of the panel that lies in this row begins where the panel begins or where the row begins, whichever is
+  // later.
   const Affine earlier = affine(out_.derived("earlier", {begin, row_begin}));
   Stored part;
   part.at = place;

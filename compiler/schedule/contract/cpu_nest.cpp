@@ -28,8 +28,8 @@ void CpuContract::emit_columns() {
   if (count > 1) out_.close_loop();
 }
 
-// Returns upper bounds of the number of columns (pixels) in this block of an image. The least of them is the number,
-// which is at least 1.
+// Returns upper bounds of the number of columns (pixels) of an image in this block. The smallest of them is the exact
+// number, which is at least 1.
 std::vector<Affine> CpuContract::columns_left() const {
   std::vector<Affine> left = {fixed(image_rows_per_block_ * image_width_)};
   if (image_rows_per_task_ % image_rows_per_block_ != 0)
@@ -40,7 +40,7 @@ std::vector<Affine> CpuContract::columns_left() const {
   return left;
 }
 
-// Returns the trip counts of the loop over the panels of this block, of which the least is taken.
+// Returns trip counts of the loop over the panels of this block; the smallest of them is the number of iterations.
 std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
   std::vector<Affine> trips = {fixed(panels.count)};
   if (columns_are_pixels()) return trips;
@@ -54,7 +54,8 @@ std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
 // Sets a place to the first column of a panel, or of the panel `behind` panels later: its indices along the outer n
 // atoms, and its first column along the last n atom.
 void CpuContract::place_panel(const Panels& panels, Place& place, int64_t behind) {
-  if (image_ && columns_are_pixels()) return;  // a tile's pixels are found by open_image_row() when the tile is stored
+  // These columns are pixels, whose places open_image_row() finds when a tile is stored.
+  if (image_ && columns_are_pixels()) return;
   if (merged_) {
     place[column_atom_] = sum(column_of(panels), first_image_row_, image_width_);
     return;
@@ -91,7 +92,7 @@ std::vector<std::vector<Affine>> CpuContract::column_bound(const Panels& panels,
   return {{}, {sum(fixed(columns_total_), place[column_atom_], -1)}};
 }
 
-// Returns upper bounds of the number of image rows in this block. The least of them is the number.
+// Returns upper bounds of the number of image rows in this block. The smallest of them is the exact number.
 std::vector<Affine> CpuContract::image_rows_left() const {
   std::vector<Affine> rows = {fixed(image_rows_per_block_)};
   if (image_rows_per_task_ % image_rows_per_block_ != 0)
@@ -187,7 +188,7 @@ void CpuContract::emit_micro(const RowTile& at, const Panels& panels, const Plac
                                     : out_.tile(dtype_, {rows.height, panels.width}, lanes_ > 1 ? 1 : -1, lanes_);
   Slice partial;
   partial.buffer = partial_;
-  // A row that two tiles compute (cpu_tiles.cpp) has a partial result for each of these tiles.
+  // If two tiles compute the same row (cpu_tiles.cpp), the row has one partial result for each of them.
   partial.offset = sum(column_of(panels), tiles_ ? sum(fixed(0), at.tile, mr_) : at.row, columns_per_block_);
   partial.strides = {columns_per_block_, 1};
   if (resume) {
@@ -219,7 +220,7 @@ void CpuContract::emit_k_loop(const RowTile& row_tile, const Panels& panels, con
     }
     at[k_atoms_[i]] = sum(at[k_atoms_[i]], turns[i], step_of(i));
   };
-  // Loops with varying trip counts are made the outermost ones, because compilers unroll the others.
+  // Loops whose trip counts vary become the outermost loops over k, because compilers unroll the others.
   for (const bool varies : {true, false})
     for (size_t i = 0; i < k_atoms_.size(); ++i)
       if ((has_taps(i) || has_masks(counted_, i)) == varies) open(i);

@@ -5,8 +5,8 @@
 
 namespace wl {
 
-// Returns the number of an iteration among all iterations of the loops over k in a packed block. `turns`: the iteration
-// number in each loop.
+// Returns the number of the current iteration among all iterations of the loops over k in a packed block. `turns`: the
+// iteration number in each loop.
 Affine CpuContract::turn_in_block(const std::vector<Affine>& turns) const {
   Affine out;
   for (size_t i = 0; i < k_atoms_.size(); ++i) out = sum(turns[i], out, i == 0 ? 1 : turns_of(i));
@@ -43,8 +43,8 @@ TileId CpuContract::read_right(const RowTile& row_tile, const Panels& panels, co
   return b;
 }
 
-// Computes a row of a panel of the right operand from inputs in memory, without a packed copy. This is repeated for
-// each tile of rows.
+// Computes a row of a panel of the right operand from inputs in memory, without a packed copy. Every tile of rows
+// computes the row again.
 TileId CpuContract::compute_right(const RowTile& row_tile, const Panels& panels, const Place& at, bool last) {
   TileExpr expr{group_, domain_, out_, at, {{-1, 1}, {column_atom_, panels.width}}, lanes_, column_bound(panels, at)};
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, b_.position);

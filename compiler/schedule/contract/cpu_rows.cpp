@@ -33,7 +33,8 @@ absl::Status CpuContract::prepare_rows() {
   return absl::OkStatus();
 }
 
-// Returns the trip counts, in this block, of the loop around the last row atom; the least of them is taken.
+// Returns trip counts, for this block, of the loop around the last row atom; the smallest of them is the number of
+// iterations.
 std::vector<Affine> CpuContract::outer_rows_left() const {
   if (rows_are_pixels()) return image_rows_left();
   std::vector<Affine> rows = {fixed(outer_rows_per_task_)};

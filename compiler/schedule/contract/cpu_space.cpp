@@ -36,21 +36,21 @@ bool blocks_have_rows(const Extents& e, bool copied) {
   return (e.turned && e.image) || (e.left_image && copied && e.once->height.output >= 0);
 }
 
-// Returns the extent that the choice nc may split: that of the rows if they are pixels of an image, otherwise that of
-// the columns.
+// Returns the extent that the choice nc may split: that of the rows if they are pixels of an image, else that of the
+// columns.
 int64_t split_extent(const Extents& e, bool copied = true) {
   return blocks_have_rows(e, copied) ? e.rows * e.outer_rows : e.columns * e.outer_columns;
 }
 
-// Whether the rows can be divided into `tasks` tasks.
+// Whether the rows divide into `tasks` tasks.
 bool divides_rows(const Extents& e, int64_t tasks) {
   if (e.outer_rows > 1) return tasks <= e.outer_rows;
   return e.rows % tasks == 0 && e.rows / tasks >= 4;
 }
 
 // Whether tiles may be `nv` vectors wide. If the right operand is stored in several panels, nv must divide the number
-// of vectors in one. The vectors of a single panel are split evenly among tiles, so a value of nv that gives the same
-// tiles as a smaller one is not legal.
+// of vectors in a panel. If it is stored in one panel, tiles share the vectors evenly, and nv is legal only if no
+// smaller nv gives the same tiles.
 bool fits_columns(const Extents& e, int64_t nv, const Machine& machine) {
   const int64_t vectors = vectors_of(e, machine), tiles = (vectors + nv - 1) / nv;
   if (!e.panels) return nv <= vectors;
@@ -61,9 +61,9 @@ int64_t right_bytes(const Extents& e) {
   return e.columns * e.outer_columns * e.depth * e.right_size;
 }
 
-// Whether the right operand must be prefetched: it is stored in several panels, as weights are, and does not fit the L1
-// cache. The search cannot measure the gain, because it runs one kernel again and again and finds the weight in a
-// cache, but in a program of many kernels the weight comes from memory.
+// Whether the right operand must be prefetched: it is stored in several panels, as weights are, and exceeds the L1
+// cache. The search cannot measure what prefetching gains: it runs one kernel again and again, so the weight is in a
+// cache. In a program of many kernels the weight comes from memory.
 bool must_prefetch(const Extents& e, const Machine& machine) {
   return e.panels && e.outer_columns > 1 && e.depth > kShortestFetch && right_bytes(e) > machine.l1_bytes;
 }
@@ -99,13 +99,13 @@ bool legal_in_vectors(const Schedule& s, const Extents& e, const Machine& machin
   const int64_t mr = std::min(s[kMr], e.rows), nv = s[kNv];
   if (s[kMr] > kMostVectorRows || mr * nv + nv + 1 > registers) return false;
   if (!e.turned && !e.left_image && s[kMr] > e.rows) return false;
-  // Small micro-kernels are bound by the latency of multiply-adds, so they are legal only for few rows or columns.
+  // Small micro-kernels must wait for the latency of multiply-adds, so they are legal only if rows or columns are few.
   return mr * nv >= registers / 2 || mr * 2 > e.rows || mr >= 14 || nv * 2 > vectors;
 }
 
-// Whether the choices of packing and copying are legal with words. `widen` excludes a copied image and a packed right
-// operand. Without a copied image, an operand whose words are not in memory must be packed. The rules for exchanged
-// rows and columns are in legal_contract().
+// Whether the choices of packing and copying are legal for operands that are read as words. With `widen`, no image may
+// be copied and the right operand may not be packed. Without a copied image, an operand whose words are not in memory
+// must be packed. The rules for exchanged rows and columns are in legal_contract().
 bool legal_with_words(const Schedule& s, const Extents& e) {
   if (!e.dot || s[kCopyImage]) return !e.dot || !e.widened;
   if (e.widened && s[kPackB]) return false;
@@ -131,7 +131,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine)
     const bool one_row = s[kColumnTasks] == 1 && e.outer_columns == 1 && e.in_place;
     if (e.turned && !one_row && e.columns % (nv * machine.target->lanes) != 0) return false;
   } else if (s[kCopyImage] && !s[kPackB]) {
-    return false;  // copying the image packs B in any case, so pack_b=0 would give the same kernel as pack_b=1
+    return false;  // a copied image packs B in any case, so pack_b=0 would give the same kernel as pack_b=1
   }
   if (s[kPrefetch] != 0 && (s[kPackB] || !e.in_place || s[kPrefetch] >= e.depth)) return false;
   if (!s[kPackB] && s[kPrefetch] < kShortestFetch && must_prefetch(e, machine)) return false;
@@ -154,12 +154,13 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
   const int64_t threads = machine.threads;
   const auto first = [&](Choice choice, int64_t wanted) { return largest_up_to(values_of(space, choice), wanted); };
   const auto vectors = [&](int64_t wanted) {
-    int64_t most = 1;  // the largest legal nv up to `wanted`; the axis also has values for other ways to compute
+    // The largest nv up to `wanted` that is legal for `e`; the axis also has values that only other ways allow.
+    int64_t most = 1;
     for (const int64_t nv : values_of(space, kNv))
       if (nv <= wanted && nv > most && fits_columns(e, nv, machine)) most = nv;
     return most;
   };
-  // Whether the loops over batch elements and outer rows alone occupy all threads.
+  // Whether the loops over batch elements and outer rows have enough iterations for all threads.
   const bool many = e.outer >= threads;
   const int64_t column_tasks = many ? 1 : first(kColumnTasks, threads);
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
@@ -169,7 +170,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
   // In a program of many kernels, an operand larger than the L2 cache comes from memory, so seeds prefetch it.
   const bool is_large = right_bytes(e) > machine.l2_bytes;
   const bool copies = e.once && !(e.left_image && e.direct);
-  const bool left = e.turned || e.left_image;  // whether an image that is copied is the left operand's
+  const bool left = e.turned || e.left_image;  // whether an image is copied, if at all, for the left operand
   const bool ahead = pack_b == 0 && (must_prefetch(e, machine) || (e.in_place && (left || !e.once) && is_large));
   const int64_t prefetch = ahead ? first(kPrefetch, kShortestFetch) : 0;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{kMostTileRows, 2},
@@ -190,7 +191,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
       const bool in_tiles = mr > kMostVectorRows;
       if (in_tiles && !e.tiles) continue;
       if (!left && mr == 8 && nv == 2) continue;
-      // Tiles of fewer than three vectors have seeds of their own, which may have more rows.
+      // If there are fewer than three vectors, narrower seeds of this list cover them with more rows.
       if (e.turned && nv == 3 && vectors(nv) < nv) continue;
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
       // A packed or copied image should stay in the L2 cache.
@@ -236,8 +237,8 @@ double used_lanes(const Extents& e, const Machine& machine) {
   return static_cast<double>(used) / static_cast<double>((all + lanes - 1) / lanes * lanes);
 }
 
-// Sets at most eight seeds, taking two from each way to compute the contraction in turn, then the next two from each.
-// If no seed is legal, the first legal point is the seed. Of two ways that differ only in turn_tiles, the one that uses
+// Sets at most eight seeds: two from each way to compute the contraction, then two more from each, and so on. If no
+// seed is legal, the first legal point becomes the seed. Of two ways that differ only in turn_tiles, the one that uses
 // more lanes comes first.
 void add_contract_seeds(Space& space, const std::vector<Extents>& ways, const Machine& machine) {
   std::vector<std::vector<Point>> found;
@@ -269,7 +270,8 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   const bool parallel = machine.threads > 1;
   const auto any = [&](const auto& admits) { return std::any_of(ways.begin(), ways.end(), admits); };
   const Extents& e = ways[0];
-  // The value of mr before the current one: where rows are pixels, the first value above their number is kept, too.
+  // The value of mr before the current one. It shows which value is the first above the number of rows; the axis has
+  // that value too if rows are pixels.
   int64_t covers = 1;
   Space space;
   space.kind = "contract";

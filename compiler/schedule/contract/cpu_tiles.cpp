@@ -52,7 +52,7 @@ absl::Status CpuContract::prepare_tiles() {
   if (!tiles_ || tiles_->matrix != matrix_of(schedule_) || other)
     return invalid("the operands or the tile do not fit the matrix instruction ",
                    value_text(kMatrix, schedule_[kMatrix]));
-  // The words of a step must be neighbours in packed copies, so their atom is made the innermost one.
+  // The words of a step must be neighbours in packed copies, so the loop over them becomes the innermost one.
   const auto deep = std::find(k_atoms_.begin(), k_atoms_.end(), tiles_->atom);
   for (auto atom = deep + 1; atom < k_atoms_.end(); ++atom)
     if (turns_of(static_cast<size_t>(atom - k_atoms_.begin())) > 1) {

@@ -28,7 +28,8 @@ std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machin
 // Whether the right operand has rows of words in memory, that is, words of neighbouring columns are neighbours. Such an
 // operand need not be packed.
 bool has_rows_of_words(const Domain& domain, const Dot& dot);
-// Whether the elements of each word of an operand are neighbours in memory, so that the operand need not be packed.
+// Whether an operand has words in memory, that is, the elements of each word are neighbours. Such an operand need not
+// be packed.
 bool has_words(const Domain& domain, const Domain::Operand& operand, const Dot& dot);
 
 }  // namespace wl

@@ -48,13 +48,14 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
   out.rows_once = slides_of(column_image(original, false));
   std::optional<Image> image = column_image(original, true);
   if (!image && !turn && !out.dot) {
-    // The left operand's image is only copied as a whole: its pixels are rows, for which no halo is computed.
+    // The left operand's image is only copied whole (kCopyWhole): its pixels are rows, and rows never include a halo.
     image = row_image(original, true);
     out.left_image = image.has_value();
   }
   out.once = slides_of(image);
   out.zeros = (turn || out.left_image) && image && zeros_around(original, *image);
-  // Without taps along a row of the image, kCopyRows and kCopyWhole would copy the same.
+  // If the window has no taps along a row of the image, kCopyRows and kCopyWhole copy the same, so only kCopyWhole
+  // stays.
   if (out.once && out.once->width.tap < 0) out.rows_once.reset();
   const auto extent = [&](AtomId a) { return domain.atoms[a].extent; };
   if (!domain.m.empty()) out.rows = extent(domain.m.back());
@@ -68,8 +69,8 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
 }
 
 // Returns the values that `widen` may have, the faster one first. True is possible for floats (bf16) that could be
-// multiplied as words, with or without exchanged rows and columns. True is the only value if the machine does not
-// multiply words of these dtypes.
+// multiplied as words, with or without exchanged rows and columns. If the machine does not multiply words of these
+// dtypes, true is the only value.
 std::vector<bool> widths_of(const Graph& group, const Domain& domain, const Machine& machine) {
   const Node& product = group.nodes[domain.contract];
   const DType a = group.nodes[product.operands[0]].dtype, b = group.nodes[product.operands[1]].dtype;

@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-// Appends n bit numbers, counting from `first`, and advances `first` by n.
+// Appends to `bits` the n numbers from `first` on, and advances `first` by n.
 void take_bits(std::vector<int>& bits, int& first, int n) {
   for (; n > 0; --n) bits.push_back(first++);
 }
@@ -71,7 +71,7 @@ absl::Status GpuContract::prepare() {
   const int64_t parts = schedule_[kReductionBlocks];
   if (parts > 1 && !divides_k(group_, domain_, schedule_))
     return invalid("the depth K does not divide into ", parts, " parts with equal numbers of steps of ", step_);
-  // The pipeline has at most as many stages as a block's part of K has whole steps.
+  // The pipeline has no more stages than a block's part of K has whole steps.
   stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts));
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
@@ -146,9 +146,9 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side.position),
                                side.along_k ? k_atom_ : side.atom, vector_);
   const bool in_memory = matrix_ && multiplies_in_memory(*matrix_);
-  // Words of several elements can be loaded from rows that run across k only if the elements have 16 bits and one more
-  // condition holds: a wave holds whole blocks of words, whose elements its lanes exchange, or the instruction reads
-  // shared memory itself.
+  // Rows that run across k hold no whole words, unless elements fill words alone. Words can still be read from them if
+  // elements have 16 bits and either a wave holds whole blocks of words, whose elements its lanes exchange, or the
+  // instruction reads shared memory itself.
   const Layout& words = &side == &rows_ ? fragments_.a : fragments_.b;
   const bool words_across =
       elements_of_word(side.dtype) == 1 || (size_of(side.dtype) == 2 && (in_memory || holds_blocks(words)));
@@ -156,8 +156,8 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 &&
                copied_operand(group_, domain_, side.position, side.dtype) != nullptr &&
                (size_of(side.dtype) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
-  // Without a matrix instruction, elements of the same k lie in neighbouring banks. An operand that is read along k is
-  // stored across the banks, so its rows are padded.
+  // Without a matrix instruction, elements with the same k lie in neighbouring banks. An operand that is read along k
+  // is stored across these banks, so its rows are padded to let lanes store to different banks.
   side.pitch = matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile, side.k_inner)
                        : side.tile + (side.along_k ? vector_ : 0);
   side.name = name;
@@ -170,8 +170,8 @@ void GpuContract::give_buffer(Side& side) {
     out_.kernel().buffers[side.buffer].swizzle = shared_factor_swizzle(side.dtype, side.k_inner, side.tile);
 }
 
-// Whether an operand that is an input can be copied in whole vectors: a vector's elements are neighbours in memory, and
-// lie all inside the operand or all outside.
+// Whether an input operand can be copied in whole vectors: the elements of each vector must be neighbours in memory,
+// and either all inside the operand or all outside.
 bool GpuContract::copies_vectors(const Side& side) const {
   const AtomId fast = side.along_k ? k_atom_ : side.atom;
   if (fast < 0 || !side.aligned) return false;

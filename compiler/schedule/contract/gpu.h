@@ -64,7 +64,7 @@ class GpuContract {
     int position = 0;
     const char* name = "";         // name of the operand's buffer in shared memory
     DType dtype = DType::f32;      // dtype of the operand's elements in shared memory
-    AtomId atom = -1;              // last loop of the rows or columns; -1: there is a single row or column
+    AtomId atom = -1;              // the last loop of the rows or columns; -1: the operand has a single row or column
     int64_t extent = 1, tile = 1;  // extent of `atom`; number of a tile's rows or columns over all of `loops`
     std::vector<TileLoop> loops;   // loops along which a tile extends: those around `atom`, then `atom`
     std::vector<Affine> first;     // first index of the tile along each of `loops`
@@ -91,7 +91,7 @@ class GpuContract {
   void give_buffer(Side& side);
   bool copies_vectors(const Side& side) const;
   // Adds guards to a load or store, so that it leaves out elements of a tile beyond the ends of the operand's loops.
-  // These loops are the axes of the access from number `axis` on.
+  // `axis` is the number of the access's axis that the first of these loops has; the others follow.
   void guard_end(const Side& side, size_t axis, Instr& access) const;
   void guard_loop(const Side& side, size_t loop, size_t axis, Instr& access) const;
   // Adds the guards of guard_end() for all loops but the last.
@@ -103,13 +103,14 @@ class GpuContract {
   // the tile, its product with `parts` plus the part's number.
   void emit_tile(const Affine& number, int64_t parts);
   void place_tile(const Affine& number);
-  // Returns the number of this block among `blocks` blocks. With tiles_by_die the blocks on one die of the GPU have
+  // Returns the number of this block among `blocks` blocks. With tiles_by_die, blocks on the same die of the GPU get
   // successive numbers.
   Affine place_of_block(int64_t blocks);
-  // Opens a section that only the blocks that share tiles run, if only some blocks do (part_blocks_).
+  // If only some blocks share tiles (part_blocks_), opens a section that only these blocks run.
   void open_part();
   absl::Status pipeline_rounds(Kernel& kernel) const;
-  int threads() const { return kernel_threads_; }  // the block's computing threads, without copying ones
+  // The block's computing threads, without the threads of copying waves.
+  int threads() const { return kernel_threads_; }
   // Whether copying waves can copy both operands. Both must be copied asynchronously, K must consist of several whole
   // steps that are all needed, and blocks may share K only in a last round.
   bool copies_alongside() const;
@@ -117,8 +118,8 @@ class GpuContract {
   // Computes the tile of the operand that waves hold in registers: all its rows and all of K.
   void fetch_resident();
   void multiply_resident();
-  // Returns the node that adds a value to the contraction's result and is the only one that uses it; -1: there is none.
-  // The accumulators can begin with that value (begin_with_addend()).
+  // Returns the node that adds a value to the contraction's result, if no other node uses the result; -1: there is
+  // none. The accumulators can begin with that value (begin_with_addend()).
   NodeId find_total() const;
   void begin_with_addend();
   bool is_resident(const Side& side) const {
@@ -128,18 +129,18 @@ class GpuContract {
   // Returns the layout of the accumulators, or of one of their axes. With a matrix instruction, each thread has the
   // elements that the instruction's fragment gives it; otherwise `vector_` neighbouring columns and rows, repeated.
   Layout grid_layout(bool rows, bool columns, char row_kind = 'r') const;
-  // Returns the layout in which a step's part of an operand is loaded: vectors, then threads, lie along the axis that
-  // the operand is read along.
+  // Returns the layout in which an operand's part for one step is loaded: vectors, and then threads, lie along the
+  // axis that the operand is read along.
   Layout fetch_layout(const Side& side, const std::vector<bool>& moves, bool vectors = true) const;
   // result_expr: the expressions of the epilogue, over tiles whose axes are the loops of the rows and then those of the
   // columns. result_layout: the layout of such tiles.
   TileExpr result_expr();
   Layout result_layout(const std::vector<bool>& moves) const;
 
-  // Returns the loop indices (place) of step number `step` along K. `inside`: the number of steps along k_atom_;
-  // `first`: the index along k_atom_ at which the first of them begins.
+  // Returns the loop indices (place) of step number `step` along K. `inside`: how many steps lie along k_atom_, the
+  // loop of K that is divided into steps; `first`: the index along k_atom_ at which the first of them begins.
   Place k_place(const Affine& step, int64_t inside, int64_t first);
-  // Returns (`of` / div) % mod; with mod 0, the quotient itself.
+  // Returns (`of` / div) % mod, or `of` / div if mod is 0.
   Affine digit_of(const std::string& name, const Affine& of, int64_t div, int64_t mod);
   // Moves the parts of both operands for one step to shared memory. `masked`: K may end inside the step.
   void fill(const Place& at, bool masked);
@@ -179,10 +180,10 @@ class GpuContract {
   std::optional<MatrixOp> matrix_;
   std::optional<GpuResident> resident_;
   TileId resident_tile_ = -1;
-  std::vector<BufferId> parts_of_k_;      // shared buffers of the operand that is not resident, one for each step of K
-  NodeId total_ = -1;                     // the node that the accumulators end with (find_total()); -1: the contraction
-  int kernel_threads_ = 1, copiers_ = 0;  // number of computing, and of copying threads, for the current tile
-  Fragments fragments_;                   // layouts of the block's sums, and of both factors of one `mma`
+  std::vector<BufferId> parts_of_k_;  // shared buffers of the operand that is not resident, one for each step of K
+  NodeId total_ = -1;  // the node whose value the accumulators end with (find_total()); -1: the contraction
+  int kernel_threads_ = 1, copiers_ = 0;  // numbers of computing and of copying threads, for the current tile
+  Fragments fragments_;                   // layouts of the block's sums, and of the two factors of one `mma`
   Side rows_, columns_;
   int64_t rows_each_ = 1, columns_each_ = 1, vector_ = 1, stages_ = 1, register_stages_ = 1, unroll_ = 1;
   std::vector<int> row_bits_, column_bits_;  // bits of a thread's number that say where its register tile is
@@ -191,7 +192,7 @@ class GpuContract {
   int64_t k_extent_ = 1, step_ = 1, whole_ = 0, outer_ = 1;  // whole_: number of full steps along k_atom_
   int64_t parts_ = 1;        // number of blocks that share a tile, each with a part of K
   Affine part_;              // number of this block's part of K
-  int64_t part_blocks_ = 0;  // number of blocks that share tiles; 0: all blocks do, or none
+  int64_t part_blocks_ = 0;  // number of blocks that share tiles; 0: either all blocks share tiles or none does
   BufferId last_ = -1;       // flag in shared memory: this block has arrived last, so it adds up the parts
   VarId steps_ = -1;         // variable of the loop over steps, which is pipelined; -1: at most one whole step
   VarId turn_ = -1;          // variable of the open loop over a block's tiles; -1: none is open

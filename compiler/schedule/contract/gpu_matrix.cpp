@@ -79,7 +79,7 @@ int64_t matrix_pitch(MatrixOp matrix, int64_t extent, bool along_k) {
 
 int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
   const auto size = [&](int64_t tile) {
-    const int64_t step = s[kStepK];  // the elements of K in a step; the step or the tile is innermost in shared memory
+    const int64_t step = s[kStepK];  // elements of K in a step; in shared memory, the step or the tile is innermost
     return std::max(tile * matrix_pitch(matrix, step, true), step * matrix_pitch(matrix, tile, false));
   };
   return s[kStages] * (size(rows_of_tile(s)) + size(columns_of_tile(s))) * size_of(info(matrix).left);

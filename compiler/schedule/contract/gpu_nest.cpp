@@ -81,8 +81,8 @@ TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
     tile = out_.like(*value, side.dtype);
     out_.push(copy_instr(tile, *value, side.dtype));
   }
-  // Guarded loads return zeros beyond the end of K, but elementwise work may change the zeros, and the operand may not
-  // vary along k_atom_ at all. Matrix instructions multiply whole fragments, so such elements are set to zero.
+  // Matrix instructions multiply whole fragments, so elements beyond the end of K must be zero. Guarded loads return
+  // zeros there, but elementwise work may have changed them, or the operand may not vary along k_atom_ at all.
   const Domain::Operand& operand = domain_.operands[domain_.contract][side.position];
   const bool zeros = operand.is_direct() && k_atom_ >= 0 && operand.access.strides[k_atom_] != 0;
   return matrix_ && masked && !zeros ? cut_off(side, tile, at[k_atom_]) : tile;
@@ -92,7 +92,7 @@ Slice GpuContract::place_of(const Side& side) const {
   Slice to;
   to.buffer = side.buffer;
   const int64_t own = side.k_inner ? side.pitch : 1, k = side.k_inner ? 1 : side.pitch;
-  int64_t stride = own;  // in elements; the ranges of rows or columns of a tile are stored one after another
+  int64_t stride = own;  // distance in elements; the ranges of rows or columns of a tile are stored one after another
   for (auto loop = side.loops.rbegin(); loop != side.loops.rend(); ++loop) {
     to.strides.insert(to.strides.begin(), stride);
     stride *= loop->extent;

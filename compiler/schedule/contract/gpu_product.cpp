@@ -10,8 +10,8 @@
 namespace wl {
 namespace {
 
-// Whether K divides into `parts` parts of equally many whole steps. `loop`: the extent of the loop that is divided into
-// steps of `step` elements. `depth`: the number of elements of K in all its loops.
+// Whether K divides into `parts` parts, all with the same number of whole steps. `loop`: the extent of the loop that
+// is divided into steps of `step` elements. `depth`: the number of elements of K in all its loops.
 bool divides(int64_t parts, int64_t step, int64_t loop, int64_t depth) {
   return loop % step == 0 && depth / step % parts == 0;
 }
@@ -22,8 +22,8 @@ bool legal_on_lanes(const Schedule& s) {
   return s[kStepK] <= kMostLanesStep && s[kUnrollK] <= s[kStepK];
 }
 
-// Whether waves that compute whole fragments form a grid over the tile, and choices without effect under the matrix
-// instruction have their first values.
+// Whether waves that compute whole fragments form a grid over the tile. Choices that have no effect with a matrix
+// instruction must have their first values.
 bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   const MatrixInfo& row = info(matrix);
   const WaveTile wave = wave_tile(matrix, s[kThreadRows], s[kThreadColumns]);

@@ -9,7 +9,8 @@
 namespace wl {
 namespace {
 
-// Moves a shared buffer to the place of another one. Buffers behind its old place move forward to close the gap.
+// Moves the shared buffer `moved` to the place of buffer `to`. Buffers behind the old place of `moved` move forward to
+// close the gap.
 void put_at(Kernel& kernel, BufferId moved, BufferId to) {
   const int64_t from = kernel.buffers[moved].byte_offset, bytes = kernel.bytes_of(kernel.buffers[moved]);
   for (KernelBuffer& other : kernel.buffers)
@@ -38,7 +39,7 @@ void GpuContract::emit_rounds() {
   out_.close_loop();
   turn_ = -1;
   if (shared.tiles == 0) return;
-  copiers_ = 0;  // in a round that some blocks do not have, the computing waves copy
+  copiers_ = 0;  // the computing waves copy in the last round, since some blocks do not run it
   for (Side* side : {&rows_, &columns_}) give_buffer(*side);
   part_blocks_ = shared.tiles * shared.parts;
   open_part();
@@ -56,7 +57,7 @@ Affine GpuContract::place_of_block(int64_t blocks) {
   const Affine die = affine(out_.derived("die", {affine(kBlockVar)}, 1, dies)),
                on_die = affine(out_.derived("on_die", {affine(kBlockVar)}, dies));
   Affine place = sum(on_die, die, blocks / dies);
-  // The first dies have one block more than the others.
+  // If the dies do not divide the blocks evenly, the first dies have one block more than the others.
   if (blocks % dies != 0) place = sum(place, affine(out_.derived("longer", {die, fixed(blocks % dies)})));
   return place;
 }
@@ -149,7 +150,7 @@ void GpuContract::join_parts() {
 // Rounds run one after the other, so their buffers get the same places in shared memory.
 absl::Status GpuContract::pipeline_rounds(Kernel& kernel) const {
   for (auto round = rounds_.rbegin(); round != rounds_.rend(); ++round) {
-    if (round->steps < 0) continue;  // the round has no loop over steps
+    if (round->steps < 0) continue;  // this round has no loop over steps to pipeline
     const auto ring = [](BufferId buffer, const Side& side) { return Pipeline::Ring{buffer, side.async, side.boxes}; };
     Pipeline how{round->steps, {ring(round->rows, rows_), ring(round->columns, columns_)}, stages_, register_stages_};
     how.alongside = round->alongside;

@@ -18,7 +18,8 @@ constexpr int64_t kOtherRegisters = 40;  // the registers of a thread for addres
 // The most blocks that share K, and the most iterations of one outer loop that a tile extends over.
 constexpr int64_t kMostParts = 32, kMostSteps = 32;
 constexpr int64_t kMostLastParts = 8;  // the most blocks that share K if only the tiles of a last round are shared
-constexpr int64_t kPartProducts = 8;   // the work for one element of K, in units of that for one of a plain reduction
+// The work for one element of K, as a multiple of the work for one element of a plain reduction.
+constexpr int64_t kPartProducts = 8;
 
 // Returns the least power of two that is at least n.
 int64_t at_least(int64_t n) {
@@ -33,9 +34,9 @@ std::vector<int64_t> up_to(int64_t most) {
   return tiles;
 }
 
-// Returns the values of a choice of runs or planes, which says over how many iterations of the loop around the last one
-// a tile extends. `last`, `around`: the extents of these loops. There are several values only if large tiles do not
-// divide the last loop, so that tiles along this loop alone would be partly empty.
+// Returns the values of a choice of runs or planes, which says over how many iterations of a loop around the last loop
+// a tile extends. `last`, `around`: the extents of both loops. If large tiles divide the last loop, 1 is the only
+// value, because no tile is then partly empty.
 std::vector<int64_t> steps_around(int64_t last, int64_t around) {
   std::vector<int64_t> steps = {1};
   if (last % kLargeTile == 0) return steps;
@@ -43,8 +44,8 @@ std::vector<int64_t> steps_around(int64_t last, int64_t around) {
   return steps;
 }
 
-// For each extent that a tile may have along the rows (or columns), returns the choices that give this extent with the
-// fewest tiles.
+// Returns, for each extent that a tile may have along the rows (or columns), the choices by which tiles of this extent
+// are the fewest.
 std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& extents,
                             const std::array<Choice, 3>& choices) {
   std::array<std::vector<int64_t>, 3> values;
@@ -52,7 +53,8 @@ std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& ex
     const Axis* const axis = axis_of(space.axes, choices[i]);
     values[i] = axis == nullptr ? std::vector<int64_t>{1} : axis->values;
   }
-  std::map<int64_t, std::pair<int64_t, Chosen>> best;  // for each extent of a tile: the fewest tiles, and their choices
+  // For each extent of a tile: the fewest tiles, and the choices that lead to them.
+  std::map<int64_t, std::pair<int64_t, Chosen>> best;
   std::vector<int64_t> order;
   for (const int64_t last : values[0])
     for (const int64_t around : values[1])
@@ -95,7 +97,7 @@ double cost_of(const Schedule& s, const Machine& machine, const GpuProduct& prod
   if (const std::optional<MatrixOp> matrix = matrix_of(s)) {
     const MatrixInfo& row = info(*matrix);
     near = static_cast<double>(threads * matrix_words(*matrix, s[kThreadRows], s[kThreadColumns])) /
-           static_cast<double>(row.k) * 4;  // per cycle, four times as many lanes multiply as load
+           static_cast<double>(row.k) * 4;  // four times as many lanes multiply per cycle as load
     far *= static_cast<double>(size_of(row.left)) / static_cast<double>(product.bytes);
     products /= matrix_rate(*matrix, *machine.target);
   }
@@ -185,8 +187,8 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
       add_ranked(space, machine, product, 1, with, {step}, {64, 32, 16});
     };
     if (!product.few_tiles) add_copying(1);
-    // Without copying waves, only a block's own copies overlap with its products, so a second block on the
-    // multiprocessor helps.
+    // Without copying waves, only a block's own copies overlap with its products, so a second block on the same
+    // multiprocessor shortens the time.
     for (const int64_t blocks : {2, 1}) {
       Chosen with = choices;
       with.emplace_back(kMinBlocks, blocks);
@@ -208,8 +210,7 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
   }
 }
 
-// An axis that has an effect only if an earlier axis, `on`, is not at its first value. Both are indices into
-// Space::axes.
+// `axis` has an effect only if the earlier axis `on` is not at its first value. Both are indices into Space::axes.
 struct Meaning {
   size_t axis = 0, on = 0;
 };
@@ -235,7 +236,7 @@ void add_lanes_seeds(Space& space, const Machine& machine, const GpuProduct& pro
     Schedule with = space.schedule(space.seeds[first]);
     with.set(kAsyncCopies, 1);
     with.set(kStages, stages);
-    with.set(kMinBlocks, 1);  // without min_blocks the compiler limits registers further and spills
+    with.set(kMinBlocks, 1);  // without this choice the compiler limits registers further and spills them to memory
     space.seeds.push_back(point_of(space, with));
   }
 }

@@ -12,14 +12,14 @@ namespace wl {
 inline constexpr int64_t kMostVectors = 4;
 
 struct InPlace {
-  Access access;          // how the micro-kernel reads the input that varies along K
+  Access access;          // how the micro-kernel reads that input of the operand which varies along K
   bool computed = false;  // whether elementwise work follows the read; it is repeated for every tile of rows
 };
 
 // Returns how the right operand of a domain's contraction can be read in place; nullopt if it cannot. It must be an
 // unchanged input, or be computed by little elementwise work from inputs whose columns are neighbours in memory, or
-// that are the same for all columns. Examples are a weight of narrow elements that is widened, and one that is scaled
-// by column.
+// from inputs that are the same for all columns. Examples are a weight whose narrow elements are widened, and a weight
+// that is scaled by column.
 std::optional<InPlace> right_in_place(const Graph& group, const Domain& domain);
 
 // Whether the right operand is already stored as packed panels: the columns of a row, at most `widest`, are neighbours

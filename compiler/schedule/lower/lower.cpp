@@ -40,8 +40,8 @@ absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Sch
                              const Machine& machine) {
   absl::StatusOr<Kernel> kernel = domain.cls == LoopClass::kPacked ? lower_packed(group, domain, schedule, machine)
                                                                    : lower_connected(group, domain, schedule, machine);
-  // Where all results of exp are rounded to narrower floats, the approximate exp instruction of a GPU is exact enough.
-  // CPUs have no such instruction.
+  // If the group rounds all results of exp to narrower floats, the approximate exp instruction of a GPU is exact
+  // enough. CPUs have no such instruction.
   if (kernel.ok() && machine.target->is_gpu() && rounds_all_exps(group))
     each_instr(kernel->body, [](Instr& instr) {
       for (ExprNode& node : instr.expr)

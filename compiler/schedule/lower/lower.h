@@ -18,8 +18,8 @@ absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const M
 absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule,
                              const Machine& machine);
 
-// Returns the NodeListing for the comments of that kernel's printed code. The lines have no names of inputs, so that
-// groups with the same graph_hash() have the same text.
+// Returns the listing of nodes for the comments in the code of the kernel that lower() returns. Its lines have no
+// names of inputs, so that groups with the same graph_hash() have the same text.
 NodeListing listing_of(const Graph& group, const Domain& domain, const Schedule& schedule);
 
 }  // namespace wl

@@ -25,14 +25,15 @@ std::vector<const Access*> reads_of(const Domain& domain) {
 AtomId register_rows_atom(const Domain& domain) {
   if (domain.cls != LoopClass::kColumns || domain.vector < 0) return -1;
   std::vector<const Access*> reads = reads_of(domain);
-  std::erase_if(reads, [&](const Access* access) {  // drops the reads outside of the reduced loops
+  std::erase_if(reads, [&](const Access* access) {  // drops reads outside of the reduced loops
     return std::none_of(domain.reduced.begin(), domain.reduced.end(), [&](AtomId a) { return access->moves_along(a); });
   });
   AtomId best = -1;
   std::pair<size_t, size_t> most = {0, 0};
   for (AtomId atom : domain.parallel) {
     if (atom == domain.vector || domain.atoms[atom].extent < 2) continue;
-    // The number of reads that stay the same along this loop, and of other reads all of whose guards stay the same.
+    // The number of reads that are the same in all iterations of the loop over `atom`, and of other reads whose guards
+    // are the same in all its iterations.
     std::pair<size_t, size_t> stay = {0, 0};
     for (const Access* access : reads) {
       const auto rests = [&](const Guard& guard) { return guard.strides[atom] == 0; };
@@ -41,7 +42,8 @@ AtomId register_rows_atom(const Domain& domain) {
       else if (!access->guards.empty() && std::all_of(access->guards.begin(), access->guards.end(), rests))
         ++stay.second;
     }
-    if (stay >= most && stay > std::pair<size_t, size_t>{0, 0}) {  // among equal loops, the innermost is chosen
+    // Of several loops with as many such reads, the innermost is chosen.
+    if (stay >= most && stay > std::pair<size_t, size_t>{0, 0}) {
       most = stay;
       best = atom;
     }

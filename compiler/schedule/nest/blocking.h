@@ -14,23 +14,24 @@
 
 namespace wl {
 
-// Returns the loop along which the rows of a tile are neighbours; -1 if the group is no column reduction, or if all
-// reads and their guards vary along every loop.
+// Returns the loop along which neighbours become rows of one tile; -1 if the group is no column reduction, or if no
+// loop leaves a read or its guards the same.
 AtomId register_rows_atom(const Domain& domain);
 // Adds the axis register_rows if register_rows_atom() finds a loop. Its values are 1 and divisors of the loop's extent.
 void add_register_rows(Space& space, const Domain& domain);
-// Whether a tile of register rows fits into the vector registers under this schedule.
+// Whether a tile with the register rows of this schedule fits into the vector registers.
 bool fits_registers(const Schedule& schedule, const Machine& machine);
 
 // Returns the loop of a map whose iterations walk cache blocks; -1 if there is none. All iterations of this loop read
-// the same values, which take more than half of the L2 cache; of several such loops the one with the most bytes is
-// taken. If there is one and `bytes` is not null, *bytes becomes the size of these values.
+// the same values, and these take more than half of the L2 cache. Of several such loops, the one whose values have
+// most bytes is returned. If there is such a loop and `bytes` is not null, *bytes becomes the size of these values.
 AtomId cache_block_atom(const Graph& group, const Domain& domain, const Machine& machine, int64_t* bytes = nullptr);
 // The number of rows in one iteration of the loop over `atom`, where a row is a tile of `tile` elements.
 int64_t rows_within(const Domain& domain, AtomId atom, int64_t tile);
 // Adds the axis cache_block_rows: the rows of a block; 0 means no blocks.
 void add_cache_block_rows(Space& space);
-// Whether a schedule has no cache blocks, or its blocks divide the rows of one iteration of the loop `blocked`.
+// Whether a schedule has no cache blocks, or has cache blocks that divide the rows of one iteration of the loop
+// `blocked`.
 bool divides_cache_blocks(const Domain& domain, AtomId blocked, const Schedule& schedule);
 
 }  // namespace wl

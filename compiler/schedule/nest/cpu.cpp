@@ -28,8 +28,8 @@ void CpuRows::combine_elements(NodeId reduce, Op, TileId partial, TileId result,
   code.post.push_back(copy_instr(result, partial, group_.nodes[reduce].dtype));
 }
 
-// With pipelined rows, iterations of the loop overlap: a phase that is n phases after the one that computes a result
-// reads the result of n iterations ago, which belongs to the phase's own row.
+// With pipelined rows, iterations of the loop over rows overlap. If a phase comes n phases after the one that computes
+// a result, the result for its own row was computed n iterations ago.
 TileId CpuRows::result_in(int phase, NodeId reduce) {
   const int age = pipelined_ ? phase - (phases_.level[reduce] - 1) : 0;
   return age == 0 ? results_.at(reduce) : older_.at(reduce)[static_cast<size_t>(age - 1)];
@@ -51,7 +51,7 @@ absl::StatusOr<Kernel> CpuRows::run() {
   if (parts == 1) row_var_ = out_.loop_var("i");
   at_.add_outer_loops();
   if (parts > 1) {
-    phases_.kept.clear();  // scratch loses its contents at the end of a pass
+    phases_.kept.clear();  // what scratch holds is lost at the end of a pass, so row buffers keep nothing
     share_row(at_.lanes(), /*one_tile=*/true);
   }
   if (const int64_t chunk = schedule_[kOnlineChunk]; chunk > 0) {
@@ -128,7 +128,8 @@ void CpuRows::emit_pipelined(const std::vector<Affine>& trips) {
   out_.close_loop();
 }
 
-// Copies every result to the tile of the next age. In the prologue only the results that exist already are copied.
+// Copies every result to the tile for results that are one iteration older. In the prologue, copies only results that
+// have been computed already.
 void CpuRows::age_results(int phases, bool prologue) {
   for (const auto& [reduce, older] : older_) {
     const int ages = static_cast<int>(older.size());
@@ -155,7 +156,8 @@ void CpuRows::prefetch(PhaseCode& code) {
   const bool in_last_phase = schedule_[kPrefetchLastPhase] != 0;
   if (code.phase == 0) read_first_ = code.loads;
   if (distance == 0 || code.phase != (in_last_phase ? phases_.count - 1 : 0)) return;
-  // Where rows are neighbours in memory, the chunk after a row's last one is the first chunk of the next row.
+  // If rows are neighbours in memory, the chunk after the last one of a row is the first chunk of the next row, so
+  // chunks are counted on across rows.
   const bool chunks = at_.tile_var() >= 0;
   Affine ahead = code.place.row;
   ahead.base += chunks ? 0 : distance;
@@ -203,7 +205,7 @@ void CpuRows::fold_online(NodeId largest, PhaseCode& code) {
     const TileId partial = accumulator(dtype), term = make_tile(dtype, true), whole = narrow();
     code.fills.push_back(fill_instr(partial, 0));
     code.inner.push_back(map_instr(partial, Op::mul, dtype, {partial, factor}));
-    PhaseCode again;  // the code of the second walk over the chunk
+    PhaseCode again;  // the code of the chunk's second walk, which computes the sums
     again.phase = code.phase;
     again.place = code.place;
     const TileId same = folded_value(largest, dtype, again);

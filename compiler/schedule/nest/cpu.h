@@ -41,9 +41,9 @@ class CpuRows : public RowLowering {
   void prefetch(PhaseCode& code);
   bool moves_with_row(const Access& access) const;
 
-  VarId row_var_ = -1;  // variable of the loop over a block's rows; -1: a block has a part of one row
+  VarId row_var_ = -1;  // variable of the loop over a block's rows; -1: a block has only a part of one row
   bool pipelined_ = false;
-  // With pipelined rows: the tiles with the results that each reduction had one iteration ago, two ago, and so on.
+  // With pipelined rows, for each reduction: the tiles with its results of one iteration ago, two ago, and so on.
   std::map<NodeId, std::vector<TileId>> older_;
   std::vector<std::pair<Access, TileId>> read_first_;  // the loads of phase 0, some of which are prefetched
 };

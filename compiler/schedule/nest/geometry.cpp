@@ -77,7 +77,8 @@ std::vector<AtomId> RowGeometry::atoms_of(const Access& access) const {
   return out;
 }
 
-// The number of rows along an atom (one loop of the group), where register_rows_ neighbours in one tile count as one.
+// The number of rows along an atom (one loop of the group). If a tile has several neighbouring rows along it
+// (register_rows_), these count as one.
 int64_t RowGeometry::steps_of(AtomId atom) const {
   return domain_.atoms[atom].extent / (atom == register_rows_atom_ ? register_rows_ : 1);
 }

@@ -11,7 +11,8 @@
 
 namespace wl {
 
-// Where the code of one phase works, as index expressions: `atom` has one for every atom but the vectorised axis.
+// The place at which the code of one phase works. `atom` has an index expression for every atom but the vectorised
+// axis.
 struct RowPlace {
   std::vector<Affine> atom;
   Affine vector_base;  // index of the first element along the vectorised axis
@@ -24,7 +25,7 @@ struct RowPlace {
 class RowGeometry {
  public:
   // lanes: elements along the vectorised axis that one instruction handles (on a GPU, all threads of a team together).
-  // tile: elements of a row where the vectorised axis is parallel. `out` makes the variables, and must outlive the
+  // tile: elements of a row if the vectorised axis is parallel. `out` makes the variables, and must outlive the
   // geometry.
   RowGeometry(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine, int lanes,
               int64_t tile, KernelBuilder& out);
@@ -33,8 +34,9 @@ class RowGeometry {
   int64_t vector_extent() const { return vector_extent_; }
   bool vector_reduced() const { return vector_reduced_; }
   int64_t tile() const { return tile_; }  // elements along the vectorised axis that are computed as one tile
-  int64_t vector_tiles() const { return vector_tiles_; }  // tiles along a parallel vectorised axis; each is a row
-  int64_t row_extent() const { return row_extent_; }  // elements along the vectorised axis that a block has of a row
+  // If the vectorised axis is parallel: number of tiles along it, each a row.
+  int64_t vector_tiles() const { return vector_tiles_; }
+  int64_t row_extent() const { return row_extent_; }  // elements of a row, along the vectorised axis, that a block has
   int64_t rows() const { return rows_; }
   int64_t register_rows() const { return register_rows_; }
   // The atom along which a tile has several neighbouring rows; -1: a tile has one row.
@@ -44,10 +46,10 @@ class RowGeometry {
   const std::vector<VarId>& outer_vars() const { return outer_vars_; }
   VarId tile_var() const { return tile_var_; }  // variable of the loop over a row's tiles; -1: none
   int64_t parts() const { return parts_; }      // number of blocks that share a row
-  const Affine& part() const { return part_; }  // number of this block among those of its row
-  int64_t share() const { return share_; }      // iterations of the shared loop that each block has
+  const Affine& part() const { return part_; }  // number of this block among those that share its row
+  int64_t share() const { return share_; }      // iterations of the shared loop that each part has
   bool shares_vector() const { return parts_ > 1 && part_atom_ == domain_.vector; }
-  int row_teams() const { return row_teams_; }  // number of teams of a block that share a row
+  int row_teams() const { return row_teams_; }  // number of teams of a block that share one row
 
   // Makes the variables of the loops over outer_reduced().
   void add_outer_loops();
@@ -59,21 +61,21 @@ class RowGeometry {
   void set_tile_var(VarId var) { tile_var_ = var; }
   void set_row_extent(int64_t extent) { row_extent_ = extent; }
 
-  // For a value that varies along these atoms: whether it exists only inside a phase's loops (inner), has several lanes
-  // along the vectorised axis (wide), and differs between the rows of a tile (across_rows).
+  // For a value that varies along the atoms `varies`: whether it exists only inside a phase's loops (inner), has
+  // several lanes along the vectorised axis (wide), and differs between the rows of a tile (across_rows).
   bool inner(const std::vector<AtomId>& varies) const;
   bool wide(const std::vector<AtomId>& varies) const;
   bool across_rows(const std::vector<AtomId>& varies) const;
   // Returns the atoms (loops of the group) along which an access varies.
   std::vector<AtomId> atoms_of(const Access& access) const;
 
-  // The number of the first row of a block that owns `rows` rows, or a share of them.
+  // The number of the first row of a block, which owns `rows` rows or a share of them.
   Affine row_of_block(int64_t rows);
-  // Says which indices are clamped if a row lies beyond the last one. CPUs clamp all, so that the last row is computed
-  // again. On GPUs a team without a row stores nothing, so only the outermost index is clamped, the only one that can
-  // leave its range.
+  // Which indices of a row beyond the last one are clamped. CPUs clamp all of them, so that the last row is computed
+  // again. On GPUs, a team whose row lies beyond the last one stores nothing, so only the outermost index is clamped;
+  // no other index can leave its range.
   enum class Clamp { kEveryIndex, kOutermostIndex };
-  // Returns the loop indices (place) of the row with this number. `limits`: upper bounds that the number is clamped to.
+  // Returns the loop indices (place) of row number `row`. The number is first clamped to the upper bounds `limits`.
   RowPlace place_of(const Affine& row, const std::vector<Affine>& limits = {}, Clamp clamp = Clamp::kOutermostIndex);
   // The bound of tiles along the vectorised axis at `place`; empty if the tile size divides the axis's extent.
   std::vector<std::vector<Affine>> bound_at(const RowPlace& place) const;

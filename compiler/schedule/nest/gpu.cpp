@@ -14,7 +14,8 @@ namespace wl {
 namespace {
 
 // Adds a guard to all stores to global memory. A team whose row number lies beyond the last row computes another row
-// again, and must not store it. `but_bounded`: bounded tiles get no guard, since they are empty beyond the last row.
+// again, and must not store it. With `but_bounded`, stores of bounded tiles get no guard, since these tiles are empty
+// beyond the last row.
 void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGuard& guard, bool but_bounded) {
   for (Instr& instr : body) {
     guard_stores(kernel, instr.body, guard, but_bounded);
@@ -60,7 +61,7 @@ absl::StatusOr<Kernel> GpuRows::run() {
   return finish();
 }
 
-// Sets how many rows a block has, in all and at a time, and how many blocks the grid has.
+// Sets how many rows a block has in all, how many of them it computes at a time, and how many blocks the grid has.
 absl::Status GpuRows::divide_rows() {
   const int teams = out_.kernel().teams;
   if (at_.vector_extent() > 1 && at_.lanes() == 1)
@@ -91,7 +92,7 @@ absl::Status GpuRows::store_row() {
   const int64_t storage = schedule_[kRowStorage];
   if (storage == kRowInRegisters && !at_.outer_reduced().empty())
     return invalid("row_storage: a row of several loops cannot stay in registers");
-  // A row without elements is walked by a loop that has no iterations.
+  // A row without elements must be walked by a loop, which then has no iterations.
   const bool nothing = at_.vector_reduced() && at_.vector_extent() == 0;
   const bool is_map = domain_.cls == LoopClass::kMap && at_.outer_reduced().empty();
   in_registers_ = !nothing && (storage == kRowInRegisters || is_map);
@@ -107,14 +108,14 @@ absl::Status GpuRows::store_row() {
 void GpuRows::share_rows() {
   share_row(in_registers_ ? at_.lanes() : at_.tile(), /*one_tile=*/in_registers_);
   if (!cluster_) {
-    phases_.kept.clear();  // what shared memory holds is lost at the end of a pass
+    phases_.kept.clear();  // what shared memory holds is lost at the end of a pass, so row buffers keep nothing
     return;
   }
   if (at_.shares_vector()) at_.set_row_extent(at_.share());
   out_.kernel().cluster = static_cast<int>(at_.parts());
 }
 
-// Sets row_ and limits_, the number of a team's row, and the bound of tiles.
+// Sets row_ (the number of a team's row), limits_ (its upper bounds) and bound_ (the bound of tiles).
 void GpuRows::find_row() {
   row_ = at_.row_of_block(block_rows_);
   if (at_.row_teams() == 1) row_.add(kTeamVar, 1);
@@ -169,8 +170,8 @@ TileId GpuRows::new_tile(DType dtype, bool is_wide, bool) {
   return out_.team_tile(dtype, {1, 1}, -1, 1);
 }
 
-// If a team keeps its row in registers, the next phase finds the values of earlier phases there, unless a new pass
-// (sweep over the grid) begins between the phases.
+// If a team keeps its row in registers, the next phase finds the values of earlier phases in registers, unless a new
+// pass (sweep over the grid) begins between the phases.
 PhaseCode GpuRows::begin_phase() {
   if (in_registers_ && (at_.parts() == 1 || cluster_)) return std::move(carried_);
   return {};

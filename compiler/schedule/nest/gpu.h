@@ -56,25 +56,26 @@ class GpuRows : public RowLowering {
   bool cluster_ = false;
   bool in_registers_ = false;  // whether a team keeps its row in registers over all phases
   PhaseCode carried_;          // if in_registers_: the tiles of earlier phases
-  // Buffers in shared memory through which the teams of a row exchange results.
+  // Buffers in shared memory through which the teams that share a row exchange results.
   std::map<std::pair<NodeId, DType>, BufferId> exchanged_;
 
-  // The number of a team's row, and upper bounds of that number where some teams lie beyond the last row.
+  // The number of a team's row. If some teams lie beyond the last row: upper bounds of that number.
   Affine row_;
   std::vector<Affine> limits_;
-  // The number of rows that a block computes at the same time, and the number of blocks if no row were divided into
-  // parts.
+  // The number of rows that a block computes at the same time; the number of blocks that there are before rows are
+  // divided into parts.
   int64_t rows_at_once_ = 1, blocks_of_rows_ = 1;
-  bool rows_end_early_ = false;  // whether rows are tiles along the vectorised axis: those beyond the last are empty
+  // Whether rows are tiles along the vectorised axis; tiles beyond the last row are then empty.
+  bool rows_end_early_ = false;
 
   // The state of persistent blocks. row_var_: the variable of the loop over the rows of a team; -1: a team has one row.
   bool persistent_ = false;
   VarId row_var_ = -1;
-  int64_t rows_ahead_ = 0;  // number of rows copied to shared memory ahead of the current row
-  // Where a row is walked in tiles: how many tiles are copied ahead.
+  int64_t rows_ahead_ = 0;  // how many rows are copied to shared memory ahead of the current row
+  // If a row is walked in tiles: how many tiles are copied to shared memory ahead of the current tile.
   int64_t tiles_ahead_ = 0;
-  // The buffers in shared memory that are filled ahead, for each phase. With rows_ahead_ all of them are listed for
-  // phase 0.
+  // For each phase: the buffers in shared memory that are filled ahead. If rows are copied ahead (rows_ahead_), phase
+  // 0 has all these buffers.
   std::map<int, std::vector<Pipeline::Ring>> copied_;
 };
 

@@ -47,8 +47,8 @@ void GpuRows::combine_elements(NodeId reduce, Op combine, TileId partial, TileId
   if (whole != result) code.post.push_back(copy_instr(result, whole, dtype));
 }
 
-// Each team of a row stores to shared memory the elements that it has accumulated; then each team combines the elements
-// of all teams.
+// Each team that shares a row stores the elements that it has accumulated to shared memory; then each of these teams
+// combines the elements of all of them.
 void GpuRows::combine_row_teams(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) {
   const int teams = out_.kernel().teams;
   const Tile tile = out_.kernel().tiles[partial];
@@ -128,7 +128,7 @@ RowLowering::PartialSpace GpuRows::partial_space(NodeId reduce, int64_t width, c
   return {buffer->second, row, width, width * block_rows_};
 }
 
-// In a cluster the blocks wait for each other at a barrier instead of starting a new pass.
+// In a cluster, a barrier of the cluster's blocks ends a phase; without one, a new pass does.
 Instr GpuRows::end_of_phase() {
   Instr out = RowLowering::end_of_phase();
   if (cluster_) out.op = InstrOp::kClusterBarrier;

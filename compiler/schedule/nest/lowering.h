@@ -21,13 +21,14 @@ namespace wl {
 struct PhaseCode {
   int phase = 0;
   RowPlace place;
-  std::vector<Instr> fills, pre;  // instructions before the phase's loops
+  std::vector<Instr> fills, pre;  // instructions that precede the phase's loops
   std::vector<Instr> narrow;      // instructions inside the loops that are constant along the vectorised axis
-  std::vector<Instr> inner;       // instructions inside the loops, along the vectorised axis
-  std::vector<Instr> exchange;    // after the loops: stores of values that other threads of the block reduce further
-  std::vector<Instr> post;        // instructions after the loops that follow those of `exchange`
-  std::vector<Instr> partials;    // with several parts: stores of this block's partial results
-  std::vector<Instr> next_pass;   // with several parts: instructions that need the results of all parts
+  std::vector<Instr> inner;       // instructions inside the loops that vary along the vectorised axis
+  // Instructions after the loops that store values for other threads of the block to reduce further.
+  std::vector<Instr> exchange;
+  std::vector<Instr> post;       // instructions after the loops and after `exchange`
+  std::vector<Instr> partials;   // with several parts: stores of this block's partial results
+  std::vector<Instr> next_pass;  // with several parts: instructions that need the results of all parts
   // The tiles that exist already: for nodes, for loads, and for pads and concats.
   std::map<NodeId, TileId> tiles;
   std::vector<std::pair<Access, TileId>> loads;
@@ -44,21 +45,21 @@ class RowLowering {
   RowLowering& operator=(const RowLowering&) = delete;
 
  protected:
-  // Numbers of elements along the vectorised axis. `lanes`: those that one instruction handles (on a GPU, in all
-  // threads of a team together). `tile`: those of one row if the vectorised axis is parallel.
+  // Numbers of elements along the vectorised axis. `lanes`: how many one instruction handles (on a GPU, in all threads
+  // of a team together). `tile`: how many one row has if the vectorised axis is parallel.
   struct Widths {
     int lanes;
     int64_t tile;
   };
-  // Where the partial results of a reduction lie: the buffer, and the distances in it from row to row and from part to
-  // part.
+  // Where the partial results of a reduction lie in memory: the buffer, and the distances in it, in elements, from one
+  // row to the next and from one part to the next.
   struct PartialSpace {
     BufferId buffer;
     Affine row;  // the row's number in the buffer
     int64_t row_stride, part_stride;
   };
-  // A slot of a row buffer, which keeps values that a later phase loads again. `slots`: how many rows the buffer holds;
-  // `slot`: which of them belongs to the current code.
+  // A slot of a row buffer, which keeps values that a later phase loads again. `slots`: how many rows the buffer
+  // holds; `slot`: the slot of the row that the current code computes.
   struct KeptSlot {
     int64_t slots;
     Affine slot;
@@ -68,20 +69,20 @@ class RowLowering {
               Widths widths);
   virtual ~RowLowering() = default;
 
-  // The following functions differ between CPUs and GPUs. new_tile makes a tile. With `is_wide` the tile has a whole
-  // row tile along the vectorised axis, otherwise one element. With `across_rows` it has all register rows (CPUs only),
-  // otherwise one.
+  // The following functions differ between CPUs and GPUs. new_tile makes a tile. With `is_wide` the tile has all
+  // elements of a row's tile along the vectorised axis, otherwise one element. With `across_rows` it has all register
+  // rows (CPUs only), otherwise one row.
   virtual TileId new_tile(DType dtype, bool is_wide, bool across_rows) = 0;
   // Makes the accumulator of a reduction along the vectorised axis: a tile with one element for each lane.
   virtual TileId accumulator(DType dtype) = 0;
   // Combines the lanes of the accumulator `partial` into `result`.
   virtual void combine_lanes(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) = 0;
-  // Sets `result` to a reduction that `partial` has accumulated for every element separately, so that no vector lanes
-  // need to be combined.
+  // Sets `result` from `partial`, which has accumulated a reduction for every element separately, so that no lanes are
+  // combined.
   virtual void combine_elements(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) = 0;
   // Computes a maximum, and the sums of exponentials that depend on that maximum, in one walk.
   virtual void fold_online(NodeId largest, PhaseCode& code) = 0;
-  // The tile in which a phase finds the result of a reduction.
+  // Returns the tile in which a phase finds the result of a reduction.
   virtual TileId result_in(int phase, NodeId reduce) = 0;
   virtual KeptSlot kept_slot(const PhaseCode& code) = 0;
   // begin_phase is called before the code of a phase is made, end_phase after it. A phase may begin with tiles that
@@ -92,8 +93,8 @@ class RowLowering {
   virtual std::optional<TileId> load_copied(const Access& access, DType dtype, PhaseCode& code) = 0;
   // Whether a store is limited to the first iteration of the loops around it in which its address stays the same.
   virtual bool stores_once() const = 0;
-  // For rows in parts. part_lanes: how many lanes combine the partial results. part_tile: a new tile for `width` of
-  // them. partial_space: where the partial results of a reduction lie.
+  // For rows that several blocks share. part_lanes: how many lanes combine the partial results. part_tile: makes a
+  // tile for `width` partial results. partial_space: where the partial results of a reduction lie.
   virtual int part_lanes() = 0;
   virtual TileId part_tile(DType dtype, int64_t width) = 0;
   virtual PartialSpace partial_space(NodeId reduce, int64_t width, const RowPlace& place);
@@ -115,8 +116,8 @@ class RowLowering {
   TileId folded_value(NodeId reduce, DType dtype, PhaseCode& code);
   bool has_online_sums(NodeId largest) const;
 
-  // Divides each row among several blocks. A share along the vectorised axis is a multiple of `step`; with `one_tile`
-  // it is one tile.
+  // Divides each row among several blocks. A block's share along the vectorised axis is a multiple of `step`; with
+  // `one_tile` it is computed as one tile.
   void share_row(int64_t step, bool one_tile);
 
   const Graph& group_;
@@ -127,10 +128,11 @@ class RowLowering {
   NestPhases phases_;
   RowGeometry at_;
   int64_t block_rows_ = 1;                  // number of rows of a block
-  std::vector<std::vector<Affine>> bound_;  // bounds of the valid extent of tiles along the vectorised axis
+  std::vector<std::vector<Affine>> bound_;  // upper bounds of the extent of tiles along the vectorised axis
   std::map<NodeId, TileId> results_;        // results of reductions; complete when the phase that computes them ends
   std::map<NodeId, BufferId> partials_;     // with several parts: buffers of partial results
-  bool last_block_combines_ = false;  // with several parts: the last block to arrive combines all in the same pass
+  // With several parts: whether the block that arrives last combines all results in the same pass.
+  bool last_block_combines_ = false;
 
  private:
   // Functions that make the code of values (values.cpp).

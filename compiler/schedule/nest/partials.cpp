@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kIndependentLoads = 8;  // the most partial results that are loaded before the first is used
+constexpr int64_t kIndependentLoads = 8;  // the most partial results that are loaded before the first one is used
 
 }  // namespace
 
@@ -30,8 +30,8 @@ Instr RowLowering::end_of_phase() {
   return out;
 }
 
-// The workspace has one element for each [row, part, column]. If teams of the last block lie beyond the last row, the
-// workspace has rows for these teams as well.
+// The workspace has one element for each [row, part, column]. It also has rows for teams of the last block that lie
+// beyond the last row.
 RowLowering::PartialSpace RowLowering::partial_space(NodeId reduce, int64_t width, const RowPlace& place) {
   const int64_t parts = at_.parts(), rows = out_.kernel().grid / parts * block_rows_;
   const auto [buffer, is_new] = partials_.try_emplace(reduce, -1);
@@ -63,8 +63,8 @@ void RowLowering::store_partial(NodeId reduce, PhaseCode& code) {
   code.partials.push_back(std::move(store));
 }
 
-// A reduction's result, combined from the partial results of all blocks. Where registers lose their values at the end
-// of a phase, each phase that needs the result combines the partial results again.
+// Returns the result of a reduction, combined from the partial results of all blocks. If registers lose their values
+// at the end of a phase, each later phase that needs the result combines the partial results again.
 TileId RowLowering::combined(NodeId reduce, PhaseCode& code) {
   const std::pair<int, NodeId> key = {keeps_registers() ? 0 : code.phase, reduce};
   const auto [known, is_new] = combined_.try_emplace(key, -1);

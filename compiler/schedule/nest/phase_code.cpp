@@ -42,7 +42,7 @@ TileId RowLowering::folded_value(NodeId reduce, DType dtype, PhaseCode& code) {
     value = operand.result;
     (is_wide || at_.lanes() == 1 ? code.inner : code.narrow).push_back(std::move(operand));
   }
-  // A value that is constant along the vectorised axis is still reduced once for every element along that axis.
+  // A value that is the same for all elements along the vectorised axis is still reduced once for each of them.
   if (!is_wide && at_.vector_reduced() && at_.lanes() > 1) value = spread(value, code.inner, false);
   return value;
 }
@@ -112,7 +112,7 @@ void RowLowering::guard_first_turn(const Access& access, const RowPlace& place, 
 void RowLowering::store_output(const Domain::Store& store, PhaseCode& code) {
   const std::vector<AtomId> moves = at_.atoms_of(store.access);
   const bool inside = at_.inner(moves), is_wide = at_.wide(moves), across_rows = at_.across_rows(moves);
-  // A value that depends on this phase's reductions is computed after the phase's loops.
+  // If the value depends on a reduction of this phase, it is computed after the phase's loops.
   const bool after_loops = !inside && store.source >= 0 && phases_.level[store.source] > code.phase;
   PhaseCode after;
   after.phase = at_.parts() > 1 ? code.phase + 1 : code.phase;
@@ -153,7 +153,7 @@ PhaseCode RowLowering::phase_code(int phase, RowPlace place) {
   return code;
 }
 
-// The instructions `inner` of all phases follow each other without others in between, so that they print as one loop.
+// The instructions `inner` of all phases are printed as one loop, so no other instructions may come between them.
 void RowLowering::emit_phases(std::vector<PhaseCode>& codes) {
   for (PhaseCode& code : codes) {
     out_.push_all(std::move(code.fills));

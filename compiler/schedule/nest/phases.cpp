@@ -30,7 +30,7 @@ struct Crossing {
                        [&](AtomId a) { return domain.atoms[a].reduced; });
   }
 
-  // The number of issue slots per element for computing a value from inputs and kept values.
+  // The number of issue slots per element that it takes to compute a value from inputs and kept values.
   int cost(NodeId id) const {
     int total = info(group.nodes[id].op).cost;
     for (const Domain::Operand& operand : domain.operands[id])
@@ -40,8 +40,8 @@ struct Crossing {
     return total;
   }
 
-  // Records that a phase needs a value: either a row buffer keeps the value from its first phase on, or this phase
-  // computes it.
+  // Records that a phase needs a value. If an earlier phase computes the value, either a row buffer keeps it from that
+  // phase on, or this phase computes it again.
   void demand(NodeId id, int phase) {
     if (!is_computed(group, id) || is_reduction(group, id) || !varies_inside(id)) return;
     if (computed[phase].contains(id)) return;
@@ -84,8 +84,8 @@ NestPhases nest_phases(const Graph& group, const Domain& domain, bool keep_all, 
     for (int s : out.stores[phase])
       if (domain.stores[s].source >= 0) crossing.demand(domain.stores[s].source, phase);
   }
-  // A column reduction would have to keep the values of a tile for the whole reduced range, for which no row buffer has
-  // room.
+  // Row buffers keep nothing for column reductions: they have no room for the values of a tile over the whole reduced
+  // range.
   if (domain.cls == LoopClass::kColumns) out.kept.clear();
   return out;
 }

@@ -10,9 +10,9 @@
 namespace wl {
 
 struct NestPhases : RowPhases {
-  std::vector<int> uses;                 // for each node: the number of readers, outputs included
+  std::vector<int> uses;                 // for each node: how many nodes and outputs read its value
   std::vector<std::vector<int>> stores;  // for each phase: indices into domain.stores
-  // Values that a later phase loads from a row buffer instead of computing them again.
+  // The values that a later phase loads from a row buffer instead of computing them again.
   std::map<NodeId, int> kept;  // for each node: the phase that stores its value
 };
 

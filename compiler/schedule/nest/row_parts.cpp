@@ -8,7 +8,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostParts = 256;  // the most blocks that share a row, as each loads the partial results of all
+// The most blocks that share a row; each of them loads the partial results of all of them.
+constexpr int64_t kMostParts = 256;
 constexpr int64_t kMostRowCounters = kCounterBytes / 4;
 // A reduction of fewer than this many times Machine::part_elements elements takes less time than a second pass.
 constexpr int64_t kWorthSharing = 16;

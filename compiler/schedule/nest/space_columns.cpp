@@ -26,7 +26,7 @@ Space space_columns(const Graph& group, const Domain& domain, const Machine& mac
       compiler_axis(machine),
   };
   add_listed_axes(space, machine);
-  // The columns of the widest tile of at most 8 vectors.
+  // The number of columns in the widest tile that has at most 8 vectors.
   const int64_t most = largest_up_to(values_of(space, kTileVectors), 8) * lanes;
   const int64_t blocks = std::max<int64_t>(1, columns / most);
   if (machine.threads > 1) add_parts(space, domain, machine, blocks, 4 * machine.threads);
@@ -41,7 +41,7 @@ Space space_columns(const Graph& group, const Domain& domain, const Machine& mac
       if (s[kPrefetch] != 0 || s[kTasksPerThread] != 1 || s[kThreads] == 1 || !shares_out(shared, parts, 1))
         return false;
     }
-    if (s[kUnroll] > s[kTileVectors]) return false;  // a tile of so few vectors cannot be unrolled so often
+    if (s[kUnroll] > s[kTileVectors]) return false;  // a tile cannot be unrolled more often than it has vectors
     return s[kPrefetch] != 0 || s[kPrefetchLevel] == 1;
   };
   const int64_t threads = footprint(group) < 64 << 10 ? 1 : machine.threads;

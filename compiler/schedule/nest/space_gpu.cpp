@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// The number of elements in a vector of 16 bytes, of the outputs' narrowest dtype but at most 4 bytes each; no more
-// than 8 elements.
+// The number of elements in a vector of 16 bytes, at most 8. The outputs' narrowest dtype determines the size of an
+// element, but no more than 4 bytes.
 int64_t widest_vector(const Graph& group) {
   int64_t bytes = 4;
   for (const Output& output : group.outputs)
@@ -96,9 +96,9 @@ Axis stream_loads_axis(const Graph& group, const Domain& domain) {
   return axis(kStreamLoads, {0, 1}, [once](int64_t l) { return l == 0 || once; });
 }
 
-// With a value above 0, the grid has only as many blocks as are resident at once (choice min_blocks), each of which
-// computes row after row. With a value n above 1 the blocks also copy rows to shared memory ahead: each row that a
-// block computes at the same time has n slots there.
+// With a value above 0, the grid has only as many blocks as are resident at once (choice min_blocks), and each block
+// computes row after row. With a value n above 1, the blocks also copy rows to shared memory ahead, which has n slots
+// for each row that a block computes at the same time.
 Axis persistent_axis(const Graph& group, const Domain& domain, const Machine& machine, bool copies) {
   const bool many = 2 * machine.multiprocessors() < extent_of(domain, domain.parallel);
   const bool ahead = copies && (machine.target->features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0;

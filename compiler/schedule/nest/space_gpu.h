@@ -8,8 +8,9 @@
 namespace wl {
 
 int64_t power_of_two_from(int64_t n);  // the least power of two that is at least n
-// The largest length of vectors, in elements, that one instruction of a thread can move and that are aligned in all
-// reads and writes that are contiguous along the vectorised axis. Longer vectors would be moved element by element.
+// Returns the most elements of a vector that one instruction of a thread can move and that is aligned in all reads and
+// writes that are contiguous along the vectorised axis. Longer vectors are not offered, because they would be moved
+// element by element.
 int64_t aligned_vector(const Graph& group, const Domain& domain);
 
 // Returns the axes vector, team and teams. `row`: number of elements along the vectorised axis. `vector`, `team`,
@@ -29,8 +30,8 @@ bool fits_block(const Schedule& s, const Machine& machine, int64_t row);
 bool may_persist(const Domain& domain, const Schedule& s, const Machine& machine, int64_t row, int64_t bytes);
 bool may_share_reduction(const Schedule& s, int64_t longest);
 
-// busy_blocks: the number of blocks that keeps all multiprocessors busy. most_blocks: the number of blocks beyond which
-// rows are not divided further.
+// busy_blocks: how many blocks keep all multiprocessors busy. most_blocks: rows are divided among blocks only as long
+// as there are fewer blocks than this.
 int64_t busy_blocks(const Machine& machine);
 int64_t most_blocks(const Machine& machine);
 // Adds the point as a seed with last_block_combines, which saves a launch; adds nothing if the space lacks this choice.

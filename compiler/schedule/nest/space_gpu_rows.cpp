@@ -30,8 +30,8 @@ struct GpuRowReduction {
   int64_t vector = 1, team = 1;  // first values of the axes vector (in elements) and team (in threads)
 };
 
-// The number of threads that compute a row in the default schedule, as in tuned normalization kernels: 8 threads for 64
-// elements, for example.
+// The number of threads that compute a row in the default schedule. As in tuned normalization kernels, short rows get
+// few threads, for example 8 threads for 64 elements.
 int64_t threads_for(int64_t row, const Machine& machine) {
   if (row <= 1) return 1;
   const int64_t wanted = row <= 64      ? 8
@@ -96,22 +96,22 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
     if (!may_join(s)) return false;
     const bool reads_once = s[kRowStorage] == kRowInRegisters && (parts == 1 || cluster);
     if (s[kStreamLoads] != 0 && !reads_once && of.several) return false;
-    int64_t own = row;  // elements along the vectorised axis that a block has of a row
+    int64_t own = row;  // elements of a row, along the vectorised axis, that a block has
     if (parts > 1) {
       const int64_t step = along ? s[kTileVectors] * lanes : 1;
       if (s[kRowsPerTeam] != 1 || s[kPersistent] != 0 || !shares_out(shared, parts, step)) return false;
-      // Shared memory loses its contents at the end of a pass.
+      // Shared memory loses its contents at the end of a pass, so a row cannot stay there for the next pass.
       if (s[kRowStorage] == kRowInShared && !(cluster && along)) return false;
       if (along) own = share_of(shared, parts, step);
     }
     if (s[kOnline] != 0 && (s[kRowStorage] != kRowRecomputed || s[kTileVectors] != 1 || row <= lanes)) return false;
     if (s[kRowStorage] == kRowInRegisters)
       return s[kTileVectors] == 1 && (own + lanes - 1) / lanes * s[kVector] <= kResidentElements;
-    const int64_t at_once = s[kTeamsShareReduction] ? 1 : s[kTeams];  // rows that a block computes at a time
-    // Every phase has its own slots in shared memory for tiles that are copied ahead.
+    const int64_t at_once = s[kTeamsShareReduction] ? 1 : s[kTeams];  // rows that a block computes at the same time
+    // Each phase has slots of its own in shared memory for the tiles that are copied ahead.
     const int64_t slots = ahead == 0 ? 0 : of.phases * (ahead + 1) * s[kTeams] * ((tile + 63) / 64 * 64) * copied;
     if (ahead > 0 && own <= tile) return false;
-    // The length of a row buffer is a multiple of 64 elements. 16 bytes are counted for each element, since seldom more
+    // A row buffer is as long as a multiple of 64 elements. It is counted with 16 bytes per element, since seldom more
     // than four values of four bytes are kept.
     const int64_t buffer = ((along ? of.whole / std::max<int64_t>(1, row) * own : of.whole) + 63) / 64 * 64;
     const int64_t kept = s[kRowStorage] == kRowInShared ? buffer * at_once * 16 : 0;

@@ -14,9 +14,10 @@ namespace {
 struct CpuRowReduction {
   CpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine);
 
-  int64_t rows = 1, row = 1, vectors = 1;  // number of rows; elements and vectors of a row along the vectorised axis
+  // Number of rows; of one row along the vectorised axis: number of elements, of vectors.
+  int64_t rows = 1, row = 1, vectors = 1;
   int phases = 1;
-  bool fits_l1 = false, fits_l2 = false;  // whether a row and one row buffer for each phase fit the cache
+  bool fits_l1 = false, fits_l2 = false;  // whether a row and one row buffer for each phase fit the L1, the L2 cache
   bool online = false;                    // whether one walk can compute the maximum and the sums of exponentials
   int64_t bytes = 0;                      // the bytes of the group's inputs and outputs
 };
@@ -53,9 +54,10 @@ void add_cpu_row_axes(Space& space, const Graph& group, const Domain& domain, co
   add_listed_axes(space, machine);
   if (machine.threads > 1) add_parts(space, domain, machine, of.rows, 4 * machine.threads);
   add_last(space, group, domain, of.rows);
-  // Prefetching a row during an earlier phase would evict the row that is being computed.
+  // If a row does not fit the L1 cache, prefetching the next row during an earlier phase would evict the current row,
+  // so the last phase may do it.
   if (several && of.rows > 1 && !of.fits_l1) space.axes.push_back({kPrefetchLastPhase, {0, 1}});
-  if (!of.fits_l1 && of.online) {  // the values of online_chunk are chunks of a row that fit the L1 cache
+  if (!of.fits_l1 && of.online) {  // the values of online_chunk are chunks of elements that fit the L1 cache
     const int64_t most = std::bit_floor(static_cast<uint64_t>(machine.l1_bytes / 4));
     space.axes.push_back(axis(kOnlineChunk, {0, most, most / 2, most / 4}, [&](int64_t elements) {
       return elements == 0 || (elements >= machine.target->lanes && elements < of.row);
@@ -68,7 +70,7 @@ std::function<bool(const Schedule&)> legal_cpu_rows(const Domain& domain, const 
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
   const int64_t step = atom == domain.vector ? machine.target->lanes : 1;
   return [shared, step](const Schedule& s) {
-    // If blocks share rows, keep, pipeline, stagger and prefetch must be off: buffers lose their contents at the end of
+    // If blocks share rows, keep, pipeline, stagger and prefetch must be off: scratch loses its contents at the end of
     // a pass, and a block with a part of one row has no next row to prefetch.
     const bool plain = s[kKeep] == 0 && s[kPipeline] == 0 && s[kStagger] == 0 && s[kPrefetch] == 0;
     if (!may_join(s)) return false;
@@ -79,7 +81,8 @@ std::function<bool(const Schedule&)> legal_cpu_rows(const Domain& domain, const 
     if (s[kOnlineChunk] != 0 && (s[kKeep] != 0 || s[kPipeline] != 0 || s[kStagger] != 0 || s[kReductionBlocks] > 1))
       return false;
     if (s[kPrefetch] == 0 && (s[kPrefetchLevel] != 1 || s[kPrefetchLastPhase] != 0)) return false;
-    // Pipelined phases share each iteration of the loop over rows, so none of them runs alone as the last.
+    // In each iteration, pipelined phases all run together, so there is no last phase to which prefetches could be
+    // moved.
     if (s[kPipeline] != 0 && s[kPrefetchLastPhase] != 0) return false;
     return true;
   };
@@ -108,8 +111,8 @@ void add_cpu_row_seeds(Space& space, const Machine& machine, const CpuRowReducti
     for (size_t i = before; i < space.seeds.size(); ++i)
       for (const auto& [choice, value] : more) set_choice(space, space.seeds[i], choice, value);
   };
-  // Adds seeds with at least one part for each thread, and with at least four. If the number of parts is no multiple of
-  // the number of threads, more parts divide the work more evenly.
+  // Adds seeds with at least one part for each thread, and seeds with at least four parts for each thread. If the
+  // number of threads does not divide the number of parts, more parts divide the work more evenly.
   for (int64_t wanted : {machine.threads, 4 * machine.threads}) {
     const int64_t parts = of.rows < machine.threads ? parts_for(space, of.rows, wanted) : 1;
     if (parts == 1) continue;

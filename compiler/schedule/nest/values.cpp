@@ -39,8 +39,8 @@ TileId RowLowering::spread(TileId narrow, std::vector<Instr>& into, bool across_
   return result;
 }
 
-// Returns the list of the phase that receives the instruction for a value; it depends on the atoms along which the
-// value varies.
+// Returns the list of the phase to which the instruction for a value is added. The list depends on the atoms along
+// which the value varies.
 std::vector<Instr>& RowLowering::code_for(const std::vector<AtomId>& varies, PhaseCode& code) const {
   if (!at_.inner(varies)) return code.pre;
   return at_.wide(varies) || at_.lanes() == 1 ? code.inner : code.narrow;
@@ -58,7 +58,8 @@ TileId RowLowering::load(const Access& access, DType dtype, PhaseCode& code) {
   }
   const TileId tile = tile_of(dtype, varies);
   if (elements(group_.nodes[access.input].shape) == 0) {
-    code.pre.push_back(fill_instr(tile, 0));  // loops that read the tile never run, but it must be defined
+    // The input is empty: loops that read the tile never run, but a tile must be defined before it is read.
+    code.pre.push_back(fill_instr(tile, 0));
   } else {
     code_for(varies, code)
         .push_back(load_instr(tile, at_.slice_of(out_.input_buffer(access.input), access, code.place, is_wide)));
@@ -121,8 +122,8 @@ int RowLowering::operand_expr(NodeId node, int position, Instr& map, PhaseCode& 
   return arg_expr(map, get(operand.source, code));
 }
 
-// Appends to `map` the value offset + sum of stride * atom, which is the sum of a scalar part and of stride *
-// coordinate for each atom that tiles run along. Returns the position of the sum in `map`.
+// Appends to `map` the value offset + sum of stride * atom: a scalar part, plus stride * coordinate for each atom that
+// tiles run along. Returns the position of the sum in `map`.
 int RowLowering::iota_expr(const Access& value, DType dtype, Instr& map, PhaseCode& code) {
   // Makes a tile of coordinates along an axis of tiles; axis -1 makes a scalar.
   const auto tile = [&](int axis, Affine offset, const std::vector<AtomId>& varies) {
@@ -226,7 +227,8 @@ TileId RowLowering::get(NodeId node, PhaseCode& code) {
   return tile;
 }
 
-// Where a kept value (one that a later phase loads again) lies in its row buffer, whose slots kept_slot() numbers.
+// Returns the place of a kept value (one that a later phase loads again) in its row buffer, whose slots kept_slot()
+// numbers.
 Slice RowLowering::kept_slice(NodeId node, const PhaseCode& code) {
   const int64_t stagger = schedule_[kStagger];
   const DType dtype = group_.nodes[node].dtype;

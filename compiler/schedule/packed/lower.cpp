@@ -51,8 +51,8 @@ absl::StatusOr<Kernel> lower_packed(const Graph& group, const Domain& domain, co
     std::vector<Affine> trips;
     Affine block;
     if (whole.wave > 0) {
-      // The loop's variable, which is always 0, is added to the member's block number. Variables that are derived from
-      // this number are then computed inside the loop, and so only in the member's blocks.
+      // The loop's variable is always 0. It is added to the member's block number, so that variables derived from this
+      // number are computed inside the loop, and therefore only in the member's blocks.
       block = sum(affine(turn), affine(kBlockVar, 1, -first));
       trips = section_trips(first, first + grid);
     } else {

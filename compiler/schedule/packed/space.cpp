@@ -14,19 +14,20 @@ namespace {
 constexpr size_t kSeeds = 8;                // the most seeds of a packed space
 constexpr uint64_t kMostCounted = 200'000;  // the most points of one kind that count() looks at
 
-// Whether an axis of a kind's space is one of the axes that all kinds share. `teams`: whether the kernel is for a GPU.
+// Whether an axis of the space of one kind of members is shared by all kinds. `teams`: whether the kernel is for a
+// GPU.
 bool is_common(const Axis& axis, bool teams) {
   return axis.path.empty() && info(*axis.choice).packed[teams ? 1 : 0] == InGroup::kShared;
 }
 
-// Returns the axis of the whole space that stands for an axis of a kind's space.
+// Returns the axis of the whole group's space that corresponds to an axis of a kind's space.
 Axis in_whole(int kind, const Axis& axis, bool teams) {
   return is_common(axis, teams) ? axis : axis_in_part('m', kind, axis);
 }
 
-// Whether the tiles of a kind decide how many threads its blocks have, as in a contraction. A packed kernel has one
-// number of threads for all kinds, so one extent of a thread's tile is computed from that number and the other extents.
-// follows() is true for the axis of this extent.
+// is_tiled: whether the tiles of a kind decide how many threads its blocks have, as in a contraction. A packed kernel
+// has one number of threads for all kinds, so one extent of a thread's tile is computed from that number and from the
+// other extents. follows: whether an axis is the one of this extent.
 bool is_tiled(const Space& space) {
   return axis_of(space.axes, kTileRows) != nullptr && axis_of(space.axes, kThreadRows) != nullptr;
 }
@@ -34,7 +35,7 @@ bool follows(const Space& space, const Axis& axis, bool teams) {
   return teams && axis.path.empty() && axis.choice == kThreadRows && is_tiled(space);
 }
 
-// Returns the values of the shared axes in a kind's schedule. The kind may lack some of these axes.
+// Returns the values of the shared axes in a kind's schedule, without the axes that the kind lacks.
 using SharedValues = std::map<Choice, int64_t>;
 SharedValues shared_of(const Space& space, const Schedule& own, bool teams) {
   SharedValues shared;
@@ -64,7 +65,7 @@ bool legal_own(const Space& space, const Schedule& own, const SharedValues& shar
 }
 
 // Looks for a legal schedule of a kind under the given values of the shared axes, made from one of the kind's seeds.
-// Stores it in `found`, or returns false if there is none; `found` then has no meaning.
+// Stores the schedule in `found` and returns true, or returns false if there is none; `found` is then meaningless.
 bool follow(const Space& space, const SharedValues& shared, bool teams, Schedule& found) {
   for (const Point& seed : space.seeds) {
     Schedule own = space.schedule(seed);
@@ -164,8 +165,8 @@ class PackedSpace {
     if (!teams_) add_seed({{kThreads, values_of(space_, kThreads)[0]}}, 0, nullptr);
   }
 
-  // Adds the seed with these values of the shared axes, in which the leader has the schedule `leads` (null: there is no
-  // leader). Adds nothing if some kind has no legal schedule under these values.
+  // Adds a seed with these values of the shared axes, in which the leader has the schedule `leads` (null: the seed has
+  // no leader). Adds nothing if some kind has no legal schedule under these values.
   void add_seed(SharedValues shared, size_t leader, const Schedule* leads) {
     if (space_.seeds.size() >= kSeeds) return;
     for (size_t i = 0; i < shared_; ++i) shared.try_emplace(*space_.axes[i].choice, space_.axes[i].values[0]);

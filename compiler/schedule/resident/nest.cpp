@@ -24,7 +24,8 @@ Layout folded(const Layout& layout, int axis) {
       out.bases.push_back({base.kind, uint64_t{1} << (low + bits++)});
     }
   }
-  // Axis 1 has the bits above those of axis 0, so they move down if axis 0 has lost some.
+  // In a vector of coordinate bits, those of axis 1 lie above those of axis 0, so they move down if axis 0 has lost
+  // some.
   const int gone = layout.bits[axis] - bits;
   if (axis == 0)
     for (Layout::Base& base : out.bases)
@@ -68,7 +69,7 @@ class ResidentNest {
       if (is_reduction(group_, id)) {
         WL_ASSIGN_OR_RETURN(tile, reduced(id, wide));
       } else if (class_of(group_.nodes[id].op) != OpClass::kElementwise || (is_wide(id) && uses[id] < 2)) {
-        continue;  // the value is computed within the expressions that use it
+        continue;  // this value gets no tile, but is computed within the expressions that use it
       } else {
         TileExpr& expr = is_wide(id) ? wide : narrow;
         WL_ASSIGN_OR_RETURN(tile, expr.value(id));
@@ -139,7 +140,7 @@ class ResidentNest {
   const ResidentStage loops_;
   const GpuResident how_;
   const Machine& machine_;
-  const int across_;  // number of the axis of tiles that runs along columns
+  const int across_;  // number of the axis of tiles that runs along the columns
   KernelBuilder out_;
   const Place place_;
   Layout layout_;

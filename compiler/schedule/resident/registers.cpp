@@ -11,8 +11,8 @@
 namespace wl {
 namespace {
 
-// How a buffer is accessed. `alike`: every instruction that touches it is a store or load of a whole tile, and all of
-// these have the same layout and slice.
+// How instructions access a buffer. `alike`: all of them are stores and loads of whole tiles, with one layout and one
+// slice.
 struct Use {
   Layout layout;
   Slice slice;
@@ -86,7 +86,7 @@ bool copies_tile(const Kernel& kernel, const Instr& instr) {
          kernel.tiles[instr.result].layout == kernel.tiles[instr.args[0]].layout;
 }
 
-// The f32 tile that an instruction casts to another dtype, if it does nothing else; -1 for all other instructions.
+// If all that an instruction does is cast an f32 tile to another dtype, returns that tile, otherwise -1.
 TileId rounded_by(const Kernel& kernel, const Instr& instr) {
   if (instr.op != InstrOp::kMap || instr.args.size() != 1 || instr.expr.size() != 2) return -1;
   const ExprNode& root = instr.expr[1];
@@ -97,8 +97,8 @@ TileId rounded_by(const Kernel& kernel, const Instr& instr) {
 }
 
 // Makes instructions read the original of a copied tile if the original never changes, and makes packing instructions
-// read a value before it is rounded, because packing rounds as well. The device's compiler removes tiles that nothing
-// reads any more.
+// read values that are not rounded yet, because packing rounds them. Tiles that nothing reads any more stay in the
+// kernel; the device's compiler removes them.
 void read_originals(Kernel& kernel) {
   const std::vector<int> made = times_made(kernel);
   std::map<TileId, TileId> original, unrounded;
@@ -113,8 +113,8 @@ void read_originals(Kernel& kernel) {
   });
 }
 
-// Whether a load or store moves single elements or vectors of neighbours that have at least 4 bytes, the least that an
-// asynchronous copy can move.
+// Whether a load or store moves single elements, or vectors of neighbouring elements, of at least 4 bytes. An
+// asynchronous copy cannot move less.
 bool moves_vectors(const Kernel& kernel, const Instr& instr, TileId id) {
   const Tile& tile = kernel.tiles[id];
   const int64_t lanes = tile.layout.lanes();
@@ -152,7 +152,7 @@ absl::Status finish_resident(Kernel& kernel, const std::vector<BufferId>& kept, 
   const auto loop = find_loop(kernel, turns);
   if (loop == kernel.body.end()) return absl::OkStatus();
   std::set<BufferId> multiplied, copied;
-  std::set<TileId> loaded;  // tiles that are unchanged elements or vectors of inputs
+  std::set<TileId> loaded;  // tiles that hold elements or vectors of inputs unchanged
   for (const Instr& instr : loop->body) {
     if (loads_input(kernel, instr) && moves_vectors(kernel, instr, instr.result)) loaded.insert(instr.result);
     if (instr.op == InstrOp::kStore && loaded.contains(instr.args[0]) && moves_vectors(kernel, instr, instr.args[0]))

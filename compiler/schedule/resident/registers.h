@@ -9,13 +9,13 @@
 
 namespace wl {
 
-// Replaces buffers by tiles in registers: those of `buffers` that are in shared memory and that are accessed only by
-// stores and loads of whole tiles, all of one layout at one place. Each thread then loads what it has stored itself.
-// Shared buffers that nothing uses any more, whether or not they are in `buffers`, are removed from the kernel, and the
-// other buffers are renumbered.
+// Replaces buffers by tiles in registers. Replaces those of `buffers` that are in shared memory and that only stores
+// and loads of whole tiles access, all with one layout at one place; each thread then loads only what it has stored
+// itself. Removes shared buffers that nothing uses any more, whether or not they are in `buffers`, and renumbers the
+// other buffers.
 void keep_in_registers(Kernel& kernel, const std::vector<BufferId>& buffers);
 
-// Returns those of `buffers` that keep_in_registers() would replace.
+// Returns which of `buffers` keep_in_registers() would replace in this kernel.
 std::vector<BufferId> kept_in_registers(const Kernel& kernel, const std::vector<BufferId>& buffers);
 
 // Finishes a stitched kernel whose stages are resident. Keeps values in registers, moves computations that are the same

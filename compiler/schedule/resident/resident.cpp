@@ -9,8 +9,9 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostFragments = 2;    // the most fragments along the rows that one wave holds
-constexpr int64_t kBesideResident = 32;  // registers per thread for addresses, one value per row, and loads in flight
+constexpr int64_t kMostFragments = 2;  // the most fragments along the rows that one wave has
+// Registers per thread for addresses, for values with one element per row, and for loads in flight.
+constexpr int64_t kBesideResident = 32;
 
 // The strides, in elements, of a value that one stage hands on to later ones: along its rows and along its columns.
 struct Strides {
@@ -26,9 +27,9 @@ std::vector<AtomId> loops_of(const Domain& domain) {
   return out;
 }
 
-// Finds the rows and columns of every stage from the strides of those values that the stage reads and earlier stages
-// have stored. In a contraction that reads no such value, the rows are those of an operand that is the same in every
-// turn (iteration along the reduced axis).
+// Finds the rows and columns of every stage. They follow from the strides of those values that the stage reads and
+// that earlier stages have stored. If a contraction reads no such value, its rows are those of the operand that is the
+// same in every turn (iteration along the reduced axis).
 class Loops {
  public:
   explicit Loops(const Stitched& choice) : choice_(choice), known_(choice.kept.size()) {}
@@ -55,8 +56,8 @@ class Loops {
     const int kept = access.input < 0 ? -1 : buffer_of(stage, access.input).kept;
     return kept < 0 ? std::nullopt : known_[static_cast<size_t>(kept)];
   }
-  // Whether an access reads other elements in the next turn (iteration along the reduced axis), or a value computed
-  // anew.
+  // Whether an access reads other elements in the next turn (iteration along the reduced axis), or reads a value that
+  // each turn computes anew.
   bool moves_with_turns(const Stage& stage, const Access& access) const {
     if (access.input < 0) return false;
     const Stage::Buffer& buffer = buffer_of(stage, access.input);
@@ -110,8 +111,8 @@ class Loops {
     return out;
   }
 
-  // Remembers the strides of the values that a stage stores. InvalidArgument if a value has no rows, or if another
-  // stage has stored it with other strides.
+  // Records the strides of the values that a stage stores. InvalidArgument if the stage stores a value without rows,
+  // or if another stage has stored the value with other strides.
   absl::Status learn_stores(const Stage& stage, const ResidentStage& loops) {
     for (const Domain::Store& store : stage.domain.stores) {
       if (store.source < 0) return invalid("the stage stores an input, which is not in registers");
@@ -135,8 +136,8 @@ class Loops {
   std::vector<std::optional<Strides>> known_;  // for each kept value: its strides; nullopt: not known yet
 };
 
-// Whether sums of `rows` rows can be multiplied in the registers that hold them. Every thread must hold, among its
-// sums, all elements of the words that the matrix instruction takes from that thread.
+// Whether a matrix instruction can multiply sums of `rows` rows in the registers that hold them: each thread must
+// hold, among its sums, all elements of the words that the instruction takes from that thread.
 bool multiplies_in_place(const GpuResident& resident, int64_t rows, int wave) {
   const absl::StatusOr<Layout> sums = resident_tile_layout(resident, rows, info(resident.matrix).k);
   if (!sums.ok()) return false;
@@ -163,7 +164,7 @@ int64_t registers_for(const Stitched& choice, const ResidentStages& stages, cons
   return elements / threads + kBesideResident;
 }
 
-// Whether all contractions can be lowered with their values in registers as `resident` says.
+// Whether all contractions can be lowered if their values stay in registers as `resident` says.
 bool fits(const Stitched& choice, const ResidentStages& stages, const GpuResident& resident, const Machine& machine) {
   for (size_t k = 0; k < stages.size(); ++k) {
     const Stage& stage = choice.stages[choice.turns.first + k];

@@ -18,18 +18,18 @@
 
 namespace wl {
 
-// The loops of a stage that tiles run along; -1: none. In a contraction they are the rows and columns of the sums, and
-// one operand has the rows.
+// The loops of a stage that the axes of its tiles run along; -1: there is none. In a contraction they are the rows and
+// columns of the sums, and one operand varies along the rows.
 struct ResidentStage {
   AtomId rows = -1, columns = -1;
-  int operand = -1;  // of a contraction: number of the operand that has the rows, maybe in registers
+  int operand = -1;  // for a contraction: number of the operand with the rows, which may be in registers
 };
 
-// One entry for each stage, from the first stage of a turn on.
+// One entry for each resident stage: all stages from the first stage of a turn on.
 using ResidentStages = std::vector<ResidentStage>;
 
-// Returns the loops of the stages whose values are resident. InvalidArgument if rows and columns cannot be told apart,
-// or if a stage has other loops.
+// Returns the loops of the resident stages. InvalidArgument if rows and columns cannot be told apart, or if a stage
+// has further loops.
 absl::StatusOr<ResidentStages> resident_stages(const Stitched& choice);
 
 // Returns how the waves of a block of choice.rows rows and `threads` threads hold values. GpuResident::operand is not
@@ -38,15 +38,15 @@ absl::StatusOr<ResidentStages> resident_stages(const Stitched& choice);
 absl::StatusOr<GpuResident> resident_layout(const Stitched& choice, const ResidentStages& stages, int64_t threads,
                                             const Machine& machine);
 
-// The space that every resident stage has. Its one open choice is the threads of the block (`team`), with the values
-// for which all stages can be lowered; if there are none, its only value is 0, with which no stage can be lowered.
+// The space of each resident stage. Only the number of threads of the block (`team`) is open, with the values for
+// which all stages can be lowered; if no value allows that, its only value is 0, with which no stage can be lowered.
 Space resident_space(const Stitched& choice, const Machine& machine);
 
 // The kernel of one resident stage, for the machine that stage_machine() returns.
 absl::StatusOr<Kernel> lower_resident(const Stage& stage, const ResidentStage& loops, GpuResident how,
                                       const Machine& machine);
 
-// The part of lower_resident() for a stage without a contraction.
+// Does the work of lower_resident() for a stage without a contraction.
 absl::StatusOr<Kernel> lower_resident_nest(const Graph& group, const Domain& domain, const ResidentStage& loops,
                                            const GpuResident& how, const Machine& machine);
 

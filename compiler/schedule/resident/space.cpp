@@ -6,8 +6,9 @@ namespace {
 
 constexpr int64_t kAlignment = 1024;  // alignment of buffers in shared memory, in bytes
 
-// Whether all resident stages can be lowered for this many threads, and the operands of one turn (iteration along the
-// reduced axis) fit into a block's shared memory beside the values that are not resident.
+// Whether blocks of `threads` threads are possible: all resident stages can be lowered for them, and the operands of
+// one turn (iteration along the reduced axis) fit into a block's shared memory beside the values that are not
+// resident.
 bool can_be_resident(const Stitched& choice, const ResidentStages& stages, int64_t threads, const Machine& machine) {
   const absl::StatusOr<GpuResident> how = resident_layout(choice, stages, threads, machine);
   if (!how.ok()) return false;

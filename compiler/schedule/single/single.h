@@ -9,7 +9,8 @@
 namespace wl {
 
 Space space_single(const Graph& group, const Domain& domain, const Machine& machine);
-// Returns the verified kernel, or an error if the schedule does not fit the group or the machine.
+// Returns the verified kernel of a group that is one loop nest, or an error if the schedule does not fit the group or
+// the machine.
 absl::StatusOr<Kernel> lower_single(const Graph& group, const Domain& domain, const Schedule& schedule,
                                     const Machine& machine);
 

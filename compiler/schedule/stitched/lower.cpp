@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-// How stages hold values in registers; `stages` is empty if they do not.
+// How the stages of a block pass values on in registers; `stages` is empty if they do not.
 struct Resident {
   ResidentStages stages;
   GpuResident how;
@@ -45,7 +45,7 @@ struct Need {
 // stages of the turn. The stages use the remaining memory one after the other.
 void keep_through_turns(const Stitched& choice, bool gpu, std::vector<Need>& needs) {
   const Stitched::Turns& turns = choice.turns;
-  if (turns.resident)  // operands of the next turn are loaded while stages use those of this turn
+  if (turns.resident)  // stages use operands while those of the next turn are loaded, so none may share scratch
     for (size_t k = turns.first; k < turns.last; ++k)
       needs[choice.kept.size() + k].first = turns.first, needs[choice.kept.size() + k].last = turns.last - 1;
   const std::pair<size_t, size_t> repeated[] = {{turns.first, turns.last}, {turns.last, turns.last + turns.rest}};
@@ -61,8 +61,8 @@ void keep_through_turns(const Stitched& choice, bool gpu, std::vector<Need>& nee
   }
 }
 
-// Gives each need, in `order`, the first offset that fits, a multiple of `unit` bytes. Needs of different stages may
-// share memory. Returns the bytes that all needs take together.
+// Gives each need (piece of scratch memory), in `order`, the first offset that fits, a multiple of `unit` bytes. Needs
+// of different stages may share memory. Returns the bytes that all needs take together.
 int64_t place(std::vector<Need>& needs, const std::vector<size_t>& order, int64_t unit) {
   int64_t bytes = 0;
   for (size_t n = 0; n < order.size(); ++n) {
@@ -127,8 +127,9 @@ std::vector<Affine> places_of_block(const Stitched& choice, KernelBuilder& out) 
   return places;
 }
 
-// Adds a stage to the launch of the whole kernel, which has the threads of each stage, and the largest unroll factor
-// and the most accumulators of all stages. InvalidArgument if the stages of a GPU kernel differ in their threads.
+// Adds a stage to the launch of the whole kernel. The launch has as many threads as every stage, and the largest unroll
+// factor and the largest number of accumulators of all stages. InvalidArgument if the stages of a GPU kernel differ in
+// their threads.
 absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   if (number > 0 && whole.wave > 0 && (stage.team != whole.team || stage.teams != whole.teams))
     return invalid("all stages need the same threads; stage ", number, " has ", stage.teams, " teams of ", stage.team,
@@ -174,7 +175,7 @@ TileId whole_tile(const Stitched& choice, const KeptValues& kept, size_t number,
   return out.tile(value.dtype, {1, count}, 1, lanes);
 }
 
-// Stores the initial values of what is carried from one turn (iteration along the reduced axis) to the next.
+// Stores the initial values of kept values that one turn (iteration along the reduced axis) hands on to the next.
 void emit_starts(const Stitched& choice, const KeptValues& kept, int lanes, KernelBuilder& out) {
   for (size_t i = 0; i < choice.kept.size(); ++i) {
     const StitchKept& value = choice.kept[i];
@@ -186,9 +187,10 @@ void emit_starts(const Stitched& choice, const KeptValues& kept, int lanes, Kern
   }
 }
 
-// Which positions along an axis (StitchKept::counts_along) emit_counted() computes. By default those that follow from
-// the block's number, before the first stage. With `of_turn` those that change from turn to turn (iteration along the
-// reduced axis), where a turn begins, for values that a stage in [first, last) is the first to read.
+// Selects the positions along an axis (StitchKept::counts_along) that emit_counted() computes. Without `of_turn`:
+// those that follow from the block's number, computed before the first stage. With `of_turn`: those that change from
+// turn to turn (iteration along the reduced axis), computed where a turn begins, for values whose first reader is a
+// stage in [first, last).
 struct Counting {
   bool of_turn = false;
   size_t first = 0, last = 0;
@@ -213,9 +215,9 @@ void emit_counted(const Stitched& choice, const KeptValues& kept, const std::vec
   }
 }
 
-// Returns the trip counts of a block's loop along the reduced axis, of which the least is taken. One is `most`. If a
-// block does not need all elements (Turns::visited), another is (index of the last needed element + `more`) / `length`,
-// rounded down.
+// Returns the trip counts of a block's loop along the reduced axis; the least of them applies. The first is `most`.
+// If a block does not need all elements (Turns::visited), the second is (index of the last needed element + `more`) /
+// `length`, rounded down.
 std::vector<Affine> visits(const Stitched& choice, const std::vector<Affine>& places, int64_t most, int64_t more,
                            int64_t length, const char* name, KernelBuilder& out) {
   const auto& visited = choice.turns.visited;
@@ -236,8 +238,8 @@ std::vector<Affine> turns_of_block(const Stitched& choice, const std::vector<Aff
   return visits(choice, places, turns.count, turns.length, turns.length, "turns", out);
 }
 
-// Says whether a block takes the elements that remain after whole turns, by the trip counts of a loop that runs once or
-// not at all.
+// Returns the trip counts of a loop over the elements that remain after whole turns; the least of them applies. It is
+// 1 if the block needs such elements, otherwise 0.
 std::vector<Affine> takes_rest(const Stitched& choice, const std::vector<Affine>& places, KernelBuilder& out) {
   const Stitched::Turns& turns = choice.turns;
   return visits(choice, places, 1, 0, turns.length * turns.count, "rest", out);

@@ -55,8 +55,8 @@ void place_stage(const Space& space, size_t stage, const Space& own, const Point
   }
 }
 
-// Adds seeds for CPUs. In each of them, every stage has its own seed of the same number, or its last one if it has
-// fewer.
+// Adds seeds for CPUs. Each of them combines the stages' own seeds of one number; a stage with fewer seeds takes its
+// last one.
 void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const Stitch& stitch, const Machine& machine,
                const Tables& tables) {
   for (size_t c : best_first(stitch, machine)) {
@@ -120,7 +120,8 @@ void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, 
       }
 }
 
-// Whether a value of the choice `matrix` is an instruction of groups of waves, which multiply in shared memory.
+// Whether a value of the choice `matrix` is an instruction that several waves execute together, with factors in
+// shared memory.
 bool is_of_groups(int64_t matrix) {
   return matrix != kNoMatrix && multiplies_in_memory(matrices()[static_cast<size_t>(matrix - 1)].op);
 }
@@ -130,12 +131,12 @@ bool is_of_groups(int64_t matrix) {
 Space stage_space(const Stage& stage, const Machine& machine) {
   const Machine own = stage_machine(machine, stage);
   Space space = space_single(stage.graph, stage.domain, own);
-  // A stage's tiles have all rows of its block, and a stage has as many threads as the others. Tiles of matrix
-  // instructions seldom fit that, so seeds with such instructions are left out.
+  // All stages of a block have the same number of threads, and a stage's tiles must have all rows of its block. Tiles
+  // of matrix instructions seldom fit that, so seeds with such instructions are left out.
   std::erase_if(space.seeds,
                 [&](const Point& seed) { return !space.is_legal(seed) || space.schedule(seed)[kMatrix] != kNoMatrix; });
-  // Matrix instructions of groups of waves are left out as well: they need more threads than other stages have work
-  // for, and a stricter alignment of shared memory.
+  // Matrix instructions that several waves execute together are no values of the axis: they need more threads than
+  // other stages have work for, and a stricter alignment of shared memory.
   for (Axis& axis : space.axes)
     if (axis.choice == kMatrix) std::erase_if(axis.values, is_of_groups);
   return finished(std::move(space), own);

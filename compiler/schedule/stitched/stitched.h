@@ -18,7 +18,7 @@ Space stage_space(const Stage& stage, const Machine& machine);
 Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole, bool teams);
 // The choices that together name one of the ways to stitch a group (Stitch::choices).
 inline constexpr Choice kNaming[] = {kBlockRows, kTurnLength, kTurnValues};
-inline constexpr int64_t kInShared = 0, kInRegisters = 1;  // values of kTurnValues
+inline constexpr int64_t kInShared = 0, kInRegisters = 1;  // values of the choice kTurnValues
 // Returns the value that one of the choices in kNaming has for a way to stitch the group.
 int64_t naming_value(const Stitched& stitched, Choice choice);
 // Returns the way to stitch the group that a schedule names; null if no way has these values.

@@ -36,8 +36,8 @@ struct StageTable {
 // The tables of all stages. A *choice* here is one of the ways to stitch the group (Stitch::choices).
 struct Tables {
   std::vector<Axis> axes;
-  // For each choice, the indices of its values on the axes that name it: the rows of a block and, where blocks walk an
-  // axis in turns, the length of a turn and where the values of a turn are.
+  // For each choice, the indices of its values on the axes that name it: the rows of a block and, where blocks walk
+  // an axis in turns, the length of a turn and whether a turn's values are in shared memory or in registers.
   std::vector<std::vector<int>> values;
   std::vector<size_t> shared;               // indices of the axes that stages share
   std::vector<std::vector<StageTable>> of;  // tables for each choice and stage
@@ -64,11 +64,12 @@ struct Tables {
   // The number of combinations of values of the shared axes.
   size_t places() const;
 
-  // Returns the number of the choice that a point names; nullopt if no choice has these rows and turns.
+  // Returns the number of the choice that a point names; nullopt if no choice has the point's values on the naming
+  // axes.
   std::optional<size_t> choice(const Point& point) const;
   // The point that names a choice and has the first value on all other axes.
   Point start(size_t chosen) const;
-  size_t naming() const { return values[0].size(); }  // number of axes that name a choice; they come first
+  size_t naming() const { return values[0].size(); }  // number of axes that name a choice, which are the first axes
 
   // Whether an axis has an effect: it is an axis of the whole group, or a stage of the named choice has it. Other axes
   // must be at their first values.

@@ -35,7 +35,8 @@ class Transpose {
     out_.open_loop(outer, {fixed((rows_inner_ ? columns_ : rows_) / lanes_)});
     out_.open_loop(inner, {fixed((rows_inner_ ? rows_ : columns_) / lanes_)});
     const Place place = square();
-    std::vector<Instr> crossed;  // prefetches, loads and transposes of inputs that are transposed; they come first
+    // Prefetches, loads and transposes of transposed inputs, which precede all other instructions of a square.
+    std::vector<Instr> crossed;
     TileExpr expr{group_, domain_, out_, place, {{domain_.second, lanes_}, {domain_.vector, lanes_}}, lanes_};
     expr.load = [&](const Access& access) -> TileId {
       if (std::find(read_.begin(), read_.end(), access) == read_.end()) read_.push_back(access);
@@ -208,13 +209,13 @@ class Transpose {
   const Domain& domain_;
   KernelBuilder out_;
   const int lanes_;
-  const int64_t rows_, columns_;  // a tile's elements along the second atom, and along the vectorised axis
+  const int64_t rows_, columns_;  // number of elements of a tile: along the second atom, and along the vectorised axis
   const int64_t ahead_;
   const int level_;  // the cache level that inputs are prefetched into
   const bool rows_inner_, staged_, streaming_;
   VarId row_ = -1, column_ = -1;  // variables that number the squares within a tile
   Place origin_;
-  std::vector<Access> read_;  // accesses by which a tile reads inputs
+  std::vector<Access> read_;  // the distinct accesses by which a tile reads inputs
   std::vector<std::pair<Access, TileId>> squares_known_;
   std::vector<BufferId> scratch_;  // the scratch buffer of each store's tile
 };

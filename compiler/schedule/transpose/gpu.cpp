@@ -113,7 +113,7 @@ class StagedTranspose {
     slice.offset = affine(kTeamVar, each_ * (kSide + 1));
     slice.strides = {kSide + 1, 1};
     known_.emplace_back(access, row);
-    // All inputs are stored before the first of them is read back, so that one barrier is enough.
+    // The instructions that store inputs come before those that read them back, so that one barrier is enough.
     staging_.insert(staging_.begin() + static_cast<int64_t>(put_), code.begin(), code.end());
     put_ += code.size();
     Instr back = load_instr(row, slice);
@@ -130,7 +130,7 @@ class StagedTranspose {
   int64_t each_ = 1;  // the number of rows of the square that each team owns
   Place place_;
   std::vector<Instr> staging_;  // instructions that move inputs through shared memory
-  size_t put_ = 0;              // number of instructions of staging_ that fill shared memory; they come first
+  size_t put_ = 0;              // number of instructions, the first ones of staging_, that fill shared memory
   std::vector<std::pair<Access, TileId>> known_;  // the inputs staged so far, with the tiles that are read back
 };
 

@@ -12,8 +12,8 @@
 namespace wl {
 
 // Whether a group is lowered as a transpose on a CPU. Vectors must have several lanes, the extents of both atoms must
-// be multiples of their length, and every output must be computed or be a plain copy of an input. Other maps are
-// lowered as loops with strided loads.
+// be multiples of the number of lanes, and every output must be computed or be a plain copy of an input. Other maps
+// are lowered as loops with strided loads.
 bool transposes(const Domain& domain, const Machine& machine);
 Space space_transpose(const Graph& group, const Domain& domain, const Machine& machine);
 absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
