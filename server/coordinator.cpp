@@ -34,7 +34,7 @@ namespace {
 constexpr auto kDrain = std::chrono::seconds(8);
 // There are more threads than cores, since calls that write mostly wait for the store's next commit, which they share.
 constexpr int kQuickThreads = 16, kSlowThreads = 4;
-constexpr size_t kMaxQueued = 4096;  // most calls that may wait for a thread of one pool
+constexpr size_t kMaxQueued = 4096;  // maximum number of calls that may wait for a thread of one pool
 
 // Limits of a connection, by which the server notices peers that do not speak HTTP/2 or have vanished.
 constexpr std::pair<const char*, int> kConnectionLimits[] = {
@@ -43,7 +43,7 @@ constexpr std::pair<const char*, int> kConnectionLimits[] = {
     {GRPC_ARG_KEEPALIVE_TIME_MS, 30'000},
     {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000},
     {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
-    {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},  // 0: any number of pings, because a long poll sends no data meanwhile
+    {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},  // 0: any number of pings, since only pings are sent during a long poll
     {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000},
 };
 
@@ -318,7 +318,7 @@ void Coordinator::Impl::close() {
     server->Shutdown(std::chrono::system_clock::now() + kDrain);
     server->Wait();
   }
-  // The server answers no calls any more, but work on the pools still uses the engine and may wait for the upstream.
+  // The server answers no more calls. The pools end before the engine, since their work may still use the engine.
   if (upstream != nullptr) upstream->stop();
   quick.reset();
   slow.reset();

@@ -61,7 +61,7 @@ struct CoordinatorOptions : EngineSettings {
   int64_t max_waiting_calls = 20'000;  // limit on open long polls, watches and calls of Attend
   int64_t reply_bytes = 64 << 20;      // bytes of the cache of encoded replies with records
   UpkeepOptions upkeep;                // settings of backups, and size limits of the store
-  int64_t max_store_pages = 0;         // for tests: pages of 4 KiB at which the store is full; 0: no limit
+  int64_t max_store_pages = 0;         // for tests: number of 4 KiB pages at which the store is full; 0: no limit
 };
 
 // If start() returned Unavailable only because another process holds the store for the duration of one command, returns
@@ -81,7 +81,7 @@ class Coordinator {
   // message says why.
   absl::Status start(const CoordinatorOptions& options);
   // For embedded mode. No call on the channel may begin after stop() has begun, since gRPC 1.51 crashes on an
-  // in-process channel whose server is gone; so stop the agent and the client first.
+  // in-process channel whose server is gone; so stop the worker and the client first.
   std::shared_ptr<grpc::Channel> in_process_channel();
   int port() const;  // the bound port of the first address; 0: that address is a unix socket
   // Returns the addresses on which the coordinator listens, with the bound ports.

@@ -8,9 +8,9 @@
 namespace wl {
 namespace {
 
-// All doors are made together with the server, and what is known of a door's callers never changes. So only this many
-// users can be told apart, beside the user of this process and root, who have doors from the start. All further users
-// share the last door, as users of whom nothing is known.
+// How many users can be told apart on a unix socket, besides the user of this process and root, who have doors from the
+// start. The number is fixed, since all doors are made together with the server and what is known of a door's callers
+// never changes. Further users share the last door, as users of whom nothing is known.
 constexpr size_t kMostUsers = 16;
 
 std::set<uid_t> operators() {

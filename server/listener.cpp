@@ -25,8 +25,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kReservedDescriptors = 128;  // number of descriptors kept for the store, object files and gRPC itself
-constexpr int64_t kMostConnections = 4096;     // most connections by default; one takes some ten kilobytes of memory
-constexpr int kMostKept = 64;                  // most connections that are reserved for unix sockets
+// Maximum number of connections by default; one takes some ten kilobytes of memory.
+constexpr int64_t kMostConnections = 4096;
+constexpr int kMostKept = 64;  // maximum number of connections that are reserved for unix sockets
 constexpr auto kCountEvery = std::chrono::milliseconds(20);
 constexpr auto kLogEvery = std::chrono::seconds(1);
 constexpr int kRetryMs = 50;  // milliseconds of pause after accept4() failed for lack of memory or descriptors
@@ -57,7 +58,7 @@ absl::Status clear_socket(const sockaddr_un& address) {
   if (failed == 0)
     return absl::UnavailableError(
         cat("listen address unix:", path, ": is in use by another process; stop it or choose another path"));
-  if (failed != ECONNREFUSED)  // such as EACCES: another user owns the socket and may listen
+  if (failed != ECONNREFUSED)  // such as EACCES: the socket belongs to another user, whose process may listen
     return absl::UnavailableError(cat("listen address unix:", path,
                                       ": whether another process listens there cannot be told (", std::strerror(failed),
                                       "); remove the file or choose another path"));
@@ -140,7 +141,7 @@ absl::Status Listener::listen_on(int family, const void* at, uint32_t size, size
   const int yes = 1;
   if (family != AF_UNIX) {
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // Accepted connections inherit this option.
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // accepted connections inherit the option
   }
   const bool bound = bind(fd, static_cast<const sockaddr*>(at), size) == 0;
   // The file's mode is restricted before listen(), since processes can connect only after that call.

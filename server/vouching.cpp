@@ -69,7 +69,7 @@ void Vouching::sign_anew() {
   const bool all = go_through(&seen, [&](const KernelRecord& record) {
     const absl::Status trusted = check_signature(record, parts_.signers);
     if (absl::IsDataLoss(trusted)) spdlog::error("{}", std::string(trusted.message()));
-    // The record is unsigned (from an older version), or another coordinator has signed it.
+    // The record is unsigned (from an older version), or another coordinator has signed it, so it is left as it is.
     if (!trusted.ok()) return absl::OkStatus();
     done = parts_.store->sign_anew(record);
     if (done.ok()) parts_.changed(record.key);

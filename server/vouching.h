@@ -1,7 +1,8 @@
 // Completes what this coordinator states about the records that it serves, on a thread of the lowest priority. It
 // builds objects that no coordinator has built yet: for records of older versions, of other coordinators, and of
-// searches that were cut short (docs/design/trust.md#object-provenance). And it signs all records again that were
-// promoted here, when only a new generation can tell the valid ones from the others (docs/design/trust.md#generations).
+// searches that were cut short (docs/design/trust.md#object-provenance). It also signs all records again that were
+// promoted here, when it takes a new generation to tell valid records from invalid ones
+// (docs/design/trust.md#generations).
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,7 @@ class Vouching {
     // Signers whose records are signed again: this coordinator's key and --signers, which should have its former keys.
     std::vector<Signer> signers;
     Build build;  // compiles objects; empty: this coordinator compiles nothing
-    // Called on this object's thread when a record of the key has new statements.
+    // Called on this object's thread when a record of the key was signed again, or was built here.
     std::function<void(const std::string& key)> changed;
   };
   // All pointers must outlive the object. Its thread starts at once.

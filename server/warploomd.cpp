@@ -261,7 +261,7 @@ int run_token(const Daemon& daemon) {
   return 0;
 }
 
-// Fills in the options. Returns an exit code if the program has to end at once, because of an error or otherwise.
+// Fills in the options. Returns an exit code if the program has to end at once: after an error, --help or `token`.
 std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   CLI::App app("warploomd: the coordinator of Warploom. Hands out tuning work and keeps what it found.");
   app.footer("Example: warploomd --store /var/lib/warploom/store.db --listen unix:/run/warploom.sock");

@@ -37,7 +37,8 @@ int64_t missing_groups(const JobPlan& plan, const Records& records, const TuneOp
   });
 }
 
-// Calls `work`, blocks until it has called back, and returns the problem that it reported.
+// Calls `work`, a request to the upstream coordinator, blocks until it has called back, and returns the problem that it
+// reported; "": there was none.
 std::string wait_for(const std::function<void(const Elsewhere::Done&)>& work) {
   const auto said = std::make_shared<std::promise<std::string>>();
   work([said](const std::string& problem) { said->set_value(problem); });
@@ -109,7 +110,7 @@ absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& 
       if (whole && suffices(*whole, asked)) {
         job.hits = static_cast<int64_t>(whole->result.groups.size());
         answer_job(job.row, std::move(whole->result));
-        job.result_id.clear();  // emptied, because the store has this answer already
+        job.result_id.clear();  // empty, so that the answer is not stored again
         return job;
       }
     }

@@ -48,7 +48,7 @@ absl::Status Engine::start() {
   // now on is handed to that thread together with its plan, so it must not be among these jobs.
   WL_ASSIGN_OR_RETURN(std::vector<JobRow> unfinished, impl_->store->unfinished_jobs());
   Impl* const impl = impl_.get();
-  // Clients that watch these jobs find a view from the start.
+  // The jobs get their views before the engine's thread starts, so that clients that watch these jobs find them.
   for (const JobRow& row : unfinished) {
     impl->views.begin(row.id, job_of(row));
     impl->memory.keep_anyway(row.id, plan_bytes(row.graph));
@@ -132,7 +132,7 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
     if (job.row.result) impl_->options.found(found_in(*job.row.result));
     impl_->options.job_ended(made.state);
   } else {
-    // The view exists before the engine's thread takes the job up, so that clients find the job meanwhile.
+    // The job gets its view now, so that clients find the job before the engine's thread takes it up.
     impl_->views.begin(made.id, job_of(made));
     impl_->memory.keep(made.id, std::move(memory));
     impl_->loop.post([impl = impl_.get(), made, plan = std::move(job.plan), caller]() mutable {
@@ -203,7 +203,7 @@ absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64
 }
 
 absl::StatusOr<RevokedRows> Engine::revoke(const std::string& principal) {
-  // The principal is first removed from live searches, so that they promote nothing more that it measured.
+  // The principal's trials are first removed from live searches, so that these promote nothing more that it measured.
   std::promise<void> refuted;
   impl_->loop.post([&, impl = impl_.get()] {
     impl->searches.revoke(principal);

@@ -67,7 +67,7 @@ struct EngineOptions : EngineSettings {
   // Adds the coordinator's signed statement that build() makes the record's object from its source. Called on the
   // engine's thread.
   std::function<void(KernelRecord*)> vouch = {};
-  Build build = {};  // compiles promoted kernels, which takes seconds, on pool threads. Empty: nothing is compiled
+  Build build = {};  // compiles promoted kernels on threads of the pool, which takes seconds; empty: none is compiled
   // Called on the engine's thread when a key has a new record.
   std::function<void(const std::string& key)> promoted = {};
   RulesOf rules = [](const std::string&) { return TeamRules(); };
@@ -198,7 +198,8 @@ class Engine {
   // was called. The result may be null.
   std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, std::chrono::milliseconds wait,
                                      AcquireDone done);
-  // Says that the caller has gone: the call gets no lease, unless it was answered already. `call` may be null.
+  // Says that the caller of acquire() has gone: the call gets no lease, unless it was answered already. `call` may be
+  // null.
   void cancel_acquire(const std::shared_ptr<LeaseCall>& call);
   // A lease may be used only by the worker that it was granted to; for other workers renew() returns kLost, report()
   // returns kStale, and release() does nothing.

@@ -33,7 +33,7 @@ class EventLoop {
 
   // `step` and `tick` run on the engine's thread: `step` when a search's step is due, `tick` about four times a second.
   void start(int pool_threads, std::function<void(int64_t)> step, std::function<void()> tick);
-  void leave() { leaving_ = true; }          // Tells pool work, if it looks, that it may end early. Thread-safe.
+  void leave() { leaving_ = true; }          // Makes leaving() true, which tells pool work to end early. Thread-safe.
   bool leaving() const { return leaving_; }  // whether leave() was called; thread-safe
   const std::atomic<bool>& leaving_flag() const { return leaving_; }
   void stop();  // Waits for running work, drops queued work, and ends the threads.

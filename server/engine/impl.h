@@ -79,7 +79,8 @@ struct Engine::Impl {
   // Looks for winners of other environments that a device can verify again (reverify/find.cpp). Called on the engine's
   // thread when a worker has registered.
   void look_for_winners(const Device& device, const std::string& team);
-  // Makes jobs for the next such winners after one job of them has succeeded. Thread-safe.
+  // Makes jobs for further winners of other environments after a job that verified such winners has succeeded.
+  // Thread-safe.
   void go_on_with_winners(const Device& device, const std::string& team);
   // Reads many records, and makes jobs for the winners that suit a worker's device and team and are for `target`
   // (empty: any). Returns the names of the jobs. `again`: as for Engine::reverify(). Thread-safe.

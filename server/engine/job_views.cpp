@@ -98,7 +98,7 @@ std::shared_ptr<JobWatch> JobViews::watch(int64_t id, uint64_t seen, TellJob tel
 }
 
 void JobViews::unwatch(const std::shared_ptr<JobWatch>& watch) {
-  TellJob last;  // declared before the lock, so that the function is destroyed after the lock is released
+  TellJob last;  // takes the callback; declared before the lock, so that it is destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   last = std::exchange(watch->tell, nullptr);
   const auto [first, end] = watches_.equal_range(watch->id);
@@ -139,7 +139,7 @@ void JobViews::serve() {
     if (tell == nullptr) continue;
     lock.unlock();
     tell(std::move(news));
-    tell = nullptr;  // destroys the function while the lock is not held
+    tell = nullptr;  // destroys the callback while the lock is not held
     lock.lock();
   }
 }

@@ -9,8 +9,8 @@ namespace wl {
 
 std::function<absl::Status()> Jobs::waiting_for_job(const ActiveJob& job) const {
   std::optional<Clock::time_point> end = job.deadline;
-  // The time is not limited for a job that was running when the coordinator restarted: even after its budget is over,
-  // it needs its plan in order to answer with the records that exist.
+  // Planning has no time limit for a job that was running when the coordinator restarted: even after its budget is
+  // over, the job needs its plan in order to answer with the records that exist.
   const TuneOptions& asked = job.row.options;
   if (!end && job.row.state == JobState::kQueued && asked.budget_s > 0)
     end = Clock::now() + duration_of(asked.budget_s) - std::chrono::milliseconds(unix_ms_now() - job.row.created_ms);
@@ -117,7 +117,8 @@ void Jobs::plan_queued() {
 void Jobs::worker_refused(const std::vector<Device>& devices, const absl::Status& why) {
   std::vector<int64_t> waiting;
   for (const auto& [id, found] : jobs_) {
-    const ActiveJob& job = found;  // clang-tidy's clang rejects lambdas that capture structured bindings
+    // A named reference is needed, because clang-tidy's clang rejects lambdas that capture structured bindings.
+    const ActiveJob& job = found;
     const bool served = !job.row.device || any_serves(devices, *job.row.device);
     if (served && (!job.row.device || workers_->serving(*job.row.device, job.row.team) == 0)) waiting.push_back(id);
   }
@@ -152,7 +153,7 @@ void Jobs::tick(ActiveJob& job) {
                                              asked.target, " has registered; start one and ask again")));
   }
   if (job.reverifying) return advance_reverifying(job);
-  // Searches are stopped before the budget is over, to leave time for promotions: a tenth of the budget, but at most
+  // Searches are stopped early, so that the last part of the budget is left for promotions: a tenth of it, but at most
   // two seconds for every group that has a search.
   const double reserve = std::min(asked.budget_s / 10, 2.0 * static_cast<double>(job.searches.size()));
   if (job.deadline && !job.stopping && Clock::now() > *job.deadline - duration_of(reserve)) {
@@ -190,7 +191,8 @@ void Jobs::on_end(const Search& search) {
   for (int64_t id : waiting) advance(id);
 }
 
-// Called after an interim promotion. Jobs that are over leave the search, since they only waited for its record.
+// Called after an interim promotion of a search. Jobs that only waited for its record, such as those whose budget is
+// over, leave the search.
 void Jobs::on_interim(const Search& search) {
   const std::set<int64_t> waiting = search.jobs;
   const int64_t search_id = search.row.id;
@@ -207,7 +209,8 @@ void Jobs::on_interim(const Search& search) {
   }
 }
 
-// Concerns only jobs that verify winners again: the search's winner is lost.
+// Called when another environment's record could not be verified again. It ends the verification for jobs that verify
+// winners, and does not concern other jobs.
 void Jobs::on_lost(const Search& search) {
   const std::set<int64_t> waiting = search.jobs;
   const std::string key = search.group.key;
@@ -250,7 +253,8 @@ void Jobs::advance(int64_t job_id) {
   const bool hurried = job.row.cancelling || job.stopping;
   if (!hurried && !job.refined && compiler_->refines(job.row.options.cover)) return refine(job);
   if (hurried) {
-    // A search that was cut short may have no record yet, but the store may have a record of an earlier search.
+    // A search that was cut short may have no record yet. The store may have a record of an earlier search, which is
+    // then used instead.
     auto known = known_records(*store_, *job.plan, job.row.team);
     if (!known.ok()) return finish(job, JobState::kFailed, known.status());
     job.records.merge(*std::move(known));
@@ -271,7 +275,8 @@ void Jobs::advance(int64_t job_id) {
   finish(job, job.row.cancelling ? JobState::kCancelled : JobState::kSucceeded, absl::OkStatus());
 }
 
-// Needs more trials of parts that are faster than their fused group, then tries the parts' winning plans on the group.
+// Asks for more trials of parts that are faster than their fused group, then tries the winning plans of the parts on
+// the group.
 absl::Status Jobs::need_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches) {
   const std::set<std::string> parts = parts_in_use(*job.plan, launches);
   for (const PlannedGroup& group : job.plan->groups) {

@@ -27,8 +27,8 @@ namespace wl {
 // long as the budget was, but for at least kPromotesFor and at most kMostPromotes.
 constexpr auto kPromotesFor = std::chrono::seconds(5), kMostPromotes = std::chrono::seconds(30);
 
-// Calls make_plan() for a job with `options`, which may name another cover than the job's own, and notes in the plan
-// how many seconds that took.
+// Calls make_plan() for a job with `options`, which may name another cover than the job's own options do, and stores in
+// the plan how many seconds the call took.
 absl::StatusOr<JobPlan> timed_plan(const JobRow& row, const TuneOptions& options, const Compiler& compiler,
                                    const CoverPrices& prices, Work* work);
 
@@ -42,8 +42,8 @@ struct ActiveJob {
   std::map<std::string, int64_t> searches;  // id of the search of each group, by the group's key
   std::set<std::string> searched;           // keys of the groups whose records this job made
   std::set<std::string> transferred;        // keys of the groups whose record has a plan from another environment
-  // Comparisons made so far: pairs of the key of a fused group with the key of a part of it, or with a winning plan of
-  // such a part.
+  // Comparisons made so far. Each is a pair: the key of a fused group, and the key or the winning plan of one of its
+  // parts.
   std::set<std::pair<std::string, std::string>> compared;
   std::optional<Clock::time_point> deadline;
   // When the job's promotions end; set once the job is cancelled or its budget is over.
@@ -77,7 +77,8 @@ struct ActiveJob {
 
   // State of choosing the cover again with measured times (refine.cpp).
   CoverPrices prices;
-  // The round's first cover that needs new kernels, to which the new groups of the round's other covers are added.
+  // The plan of the round's first cover that needs new kernels. The new groups of the round's other covers are added to
+  // it.
   std::optional<JobPlan> round;
   int covers_of_round = 0;
   int cover_rounds = 0;
@@ -86,7 +87,7 @@ struct ActiveJob {
   bool refining = false;  // whether the pool is choosing the cover again
   bool refined = false;   // whether the cover is the best one that measured kernels allow
 
-  // State of timing the cover whole against simpler covers (whole/job.cpp).
+  // State of timing the job's cover as a whole against simpler covers (whole/job.cpp).
   struct Whole {
     bool planning = false;  // whether the pool was asked to plan the simpler covers
     std::optional<std::vector<std::pair<std::string, JobPlan>>> simpler;  // names and plans of the simpler covers
@@ -96,7 +97,7 @@ struct ActiveJob {
   Whole whole;
 };
 
-// Returns how far a job is that has a plan (progress.cpp).
+// Returns the progress of a job that has a plan (progress.cpp).
 JobProgress progress_of(const ActiveJob& job, const Searches& searches);
 
 class Jobs : public SearchObserver {

@@ -13,9 +13,11 @@ namespace wl {
 namespace {
 
 constexpr size_t kLossesUntilSplit = 2, kLossesUntilCondemned = 3;
-constexpr double kStrange = 0.01;  // if losses of workers are less probable than this, they are not put down to chance
+// Losses of workers that are less probable than this are blamed on the batch, not on chance.
+constexpr double kStrange = 0.01;
 
-// Returns the rows of the two halves of a batch. Losses of the whole batch do not count for its halves.
+// Returns the rows of the store for the two halves of a batch. Workers lost with the whole batch do not count as losses
+// of its halves.
 std::vector<BatchRow> halves_of(const BatchRow& whole, const Batch& batch) {
   std::vector<BatchRow> halves(2);
   const size_t middle = batch.candidates.size() / 2;
@@ -33,7 +35,7 @@ std::vector<BatchRow> halves_of(const BatchRow& whole, const Batch& batch) {
   return halves;
 }
 
-// Returns a copy of the batch that has only the candidates of `row`.
+// Returns the part of a batch that `row` describes: a copy with the id and only the candidates of the row.
 std::shared_ptr<const Batch> part_of(const Batch& batch, const BatchRow& row) {
   auto part = std::make_shared<Batch>(batch);
   part->id = row.id;
@@ -56,7 +58,7 @@ LossVerdict verdict_on(const Evidence& evidence) {
 }
 
 // Returns the estimated share of leases that end with a lost worker, by the rule of succession: 1/2 while no lease has
-// ended. Losses of this item, and of the batches from which it was split, are not counted.
+// ended. Losses of the batch `item`, and of the batches from which it was split, are not counted.
 double Leases::usual_loss(const Item& item) const {
   const std::lock_guard lock(mutex_);
   const double others = std::max(0.0, static_cast<double>(losses_) - static_cast<double>(item.lost_on.size()) -
@@ -175,7 +177,8 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
     }
     item = at->second;
   }
-  // The search is told of the failed upload even if the lease could not be ended: a full disk may refuse both writes.
+  // The search is told of the failed upload of an object even if the store could not end the lease: a full disk may
+  // refuse both writes.
   if (!upload.ok()) callbacks_.store_failed(item.offer.search_id, upload);
   if (!lost_on.ok()) return;
   callbacks_.ended(why);
@@ -278,7 +281,8 @@ void Leases::expire() {
   }
   for (const Owned& owned : over) end(owned, LeaseEnd::kExpired);
   for (const Owned& owned : overdue()) end(owned, LeaseEnd::kOverdue);
-  // Which workers to avoid is determined again, since those avoided in favour of others may be the only ones by now.
+  // The workers that must not get a ready batch are determined again: some were avoided only while there were other
+  // workers, and these may be gone.
   for (const Item& item : avoiding) {
     const std::set<std::string> avoid = avoided(item);
     const std::lock_guard lock(mutex_);

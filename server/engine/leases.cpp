@@ -16,7 +16,7 @@ absl::Status not_registered(const std::string& name, uint64_t epoch) {
       cat("worker ", name, ": is not registered under epoch ", epoch, "; register again"));
 }
 
-// Whether a sample of the batch's checks has this error bound; true if the checks have no samples.
+// Whether `bound` is the error bound of a sample in the batch's checks; true if the checks have no samples.
 bool is_bound_of(const Batch& batch, double bound) {
   bool any = false;
   for (const Check& check : batch.checks) {
@@ -110,7 +110,7 @@ void Leases::offer(Offer offer) {
   item.attempt = offer.row.attempt;
   item.lost_on = offer.row.lost_on;
   if (offer.row.leased) {
-    // A worker may still be measuring the batch.
+    // A worker may still be measuring the batch, so the lease that the store has for it gets a full new term.
     item.restored = true;
     item.state = Item::State::kLeased;
     item.lease_id = offer.row.lease_id;
@@ -196,7 +196,7 @@ absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch
     item.state = Item::State::kReady;
     const int64_t search_id = item.offer.search_id;
     lock.unlock();
-    if (absl::IsNotFound(attempt.status())) return std::nullopt;  // the batch is being taken back
+    if (absl::IsNotFound(attempt.status())) return std::nullopt;  // NotFound: a search is taking the batch back
     callbacks_.store_failed(search_id, attempt.status());
     return attempt.status();
   }
@@ -215,7 +215,7 @@ absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch
 std::shared_ptr<LeaseCall> Leases::acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
                                            AcquireDone done) {
   const std::optional<Workers::Served> served = workers_->heard(name, epoch);
-  // The function that answers the call holds a Waiting, so that the worker counts as alive as long as the call lives.
+  // `answer` holds a Waiting, so that the worker counts as alive as long as its call waits.
   auto waiting = std::make_shared<Workers::Waiting>(workers_, name, epoch);
   auto answer = [waiting, done = std::move(done)](absl::StatusOr<Acquired> out) { done(std::move(out)); };
   if (!served) {

@@ -42,7 +42,7 @@ struct LeaseCallbacks {
   std::function<void(int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials,
                      const std::string& worker)>
       stored;
-  // Called when parts have replaced a batch, before a worker can get one of them.
+  // Called when a batch was split and its parts have replaced it, before a worker can get one of the parts.
   std::function<void(int64_t search_id, const std::string& batch_id, const std::vector<BatchRow>& parts)> split;
   std::function<void(LeaseEnd why)> ended = [](LeaseEnd) {};  // called when a lease has ended without a report
   // Called when the store could not write a change of a batch of this search.
@@ -95,7 +95,7 @@ class Leases {
   std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
                                      AcquireDone done);
   void cancel(const std::shared_ptr<LeaseCall>& call) { ready_.cancel(call); }
-  // As the functions of Engine: a lease may be used only by the worker that it was granted to.
+  // The following functions are those of Engine: a lease may be used only by the worker that it was granted to.
   RenewOutcome renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done);
   absl::StatusOr<ReportOutcome> report(const std::string& by, const std::string& batch_id, const LeaseRef& lease,
                                        std::vector<Trial> trials);
@@ -125,14 +125,16 @@ class Leases {
  private:
   struct Item {
     Offer offer;
-    // kLeasing: the store is being asked for a lease. kJudged: the lease has ended; its consequence is being decided.
+    // kLeasing: the store is being asked to lease the batch. kJudged: a lease of the batch has ended, and what becomes
+    // of the batch is being decided.
     enum class State { kReady, kLeasing, kLeased, kJudged } state = State::kReady;
     std::string lease_id, worker;  // id of the lease, and the worker process that has it (process_of())
     int64_t attempt = 0;
     Clock::time_point offered = Clock::now();
     Clock::time_point granted, expires, moved;  // when the lease began, when it expires, and when it last made progress
-    std::string step, progress;        // the step last reported, and a text of that step and the progress within it
-    bool restored = false;             // whether it was leased before the coordinator started and not renewed since
+    std::string step, progress;  // the step last reported, and a text of that step and the progress within it
+    // Whether the batch was leased before the coordinator started and its lease not renewed since.
+    bool restored = false;
     std::vector<std::string> lost_on;  // names of the workers that were lost with the batch, one for each loss
     size_t lost_before = 0;            // number of workers lost with the batches from which this one was split
     std::set<std::string> unable;      // names of workers that gave the batch back as kUnable

@@ -1,4 +1,4 @@
-// How many of the kernels that jobs end with the store had before.
+// Counts the kernels in the results of jobs that the store had already before the job, and those that it lacked.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace wl {
 
-// How many kernels of jobs the store had before, and what that saved.
+// Numbers of kernels in results of jobs that the store had and lacked, and the time that this saved.
 struct LookedUp {
   int64_t hits = 0, misses = 0;  // numbers of kernels that the store had and lacked
-  double saved_s = 0;            // seconds of workers that the searches for the kernels of the hits had taken
+  double saved_s = 0;            // seconds of workers' time that the searches for the kernels in `hits` had taken
 };
 
-// Returns what the store had of the result of a job that was answered from the store as a whole.
+// Returns the counts for the result of a job that was answered from the store as a whole.
 inline LookedUp found_in(const JobResult& result) {
   return {static_cast<int64_t>(result.groups.size()), 0, result.compile_s + result.check_s + result.measure_s};
 }
-// Returns what the store had of another job's result. `records`: the records of the job's groups, by key.
+// Returns the counts for the result of any other job. `records`: the records of the job's groups, by key.
 inline LookedUp found_in(const JobResult& result, const std::map<std::string, KernelRecord>& records) {
   LookedUp known;
   for (const GroupResult& group : result.groups) {
@@ -35,7 +35,7 @@ inline LookedUp found_in(const JobResult& result, const std::map<std::string, Ke
   return known;
 }
 
-// The sum over all jobs since the coordinator started. Thread-safe.
+// The sum of the counts of all jobs since the coordinator started. Thread-safe.
 class LookedUpSum {
  public:
   void add(const LookedUp& more) {

@@ -53,7 +53,7 @@ absl::Status Jobs::need(ActiveJob& job, const PlannedGroup& group, int64_t trial
   wanted.team = job.row.team;
   WL_ASSIGN_OR_RETURN(SearchRow row, store_->open_search(job.row.id, wanted, asked.retune));
   if (record && record->search_id == row.id && satisfies(record->record, trials, asked.budget_s)) {
-    // The job is a retune that had searched the group before the coordinator restarted.
+    // The job is a retune whose search of the group had made this record before the coordinator restarted.
     job.records.insert_or_assign(group.key, std::move(record->record));
     job.searched.insert(group.key);
     return absl::OkStatus();

@@ -43,7 +43,8 @@ GroupProgress group_progress(const ActiveJob& job, const PlannedGroup& group, co
   }
   out.done = search->end != Search::End::kOpen;
   out.best_ns = search->tally.best_ns;
-  out.default_ns = search->tally.default_ns;  // by undisturbed_ns(), like best_ns; a record's times are medians
+  // Both times are the undisturbed_ns() of a trial, whereas the times of a record are medians.
+  out.default_ns = search->tally.default_ns;
   out.outcomes = search->tally.outcomes;
   out.trials_done = total(out.outcomes);
   return out;

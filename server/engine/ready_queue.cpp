@@ -67,7 +67,7 @@ void ReadyQueue::add(const std::string& batch_id, Ready batch) {
   const auto [place, is_new] = places_.emplace(batch_id, Place{of, std::move(batch)});
   if (!is_new) return;
   const Ready& added = place->second.batch;
-  // A team that had nothing ready has saved up no share: its number of given candidates rises to the virtual time.
+  // A team without ready batches saves up no share meanwhile: its number of given candidates rises to the virtual time.
   const bool waits = std::any_of(ready_.begin(), ready_.end(), [&](const auto& item) {
     return item.second.team == added.team && item.second.priority == added.priority;
   });
@@ -80,7 +80,8 @@ void ReadyQueue::add(const std::string& batch_id, Ready batch) {
   match(of);
 }
 
-// Adds a batch to what its team was given (sign 1), or takes it off again (sign -1). Returns the sum before that.
+// Adds a batch's candidates to those that were given to its team (sign 1), or takes them off again (sign -1), divided
+// by the team's weight. Returns the sum before that.
 double ReadyQueue::charged(const Ready& batch, double sign) {
   double& served = served_[{batch.priority, batch.team}];
   const double before = served;
@@ -111,7 +112,7 @@ void ReadyQueue::begin_turn(const Request& request, const std::string& batch_id,
   ++turn.batches;
 }
 
-// Ends what a batch has of its machine's turn. Returns whether the turn is over, as no other batch is measured in it.
+// Removes a batch from its machine's turn. Returns whether that ends the turn, as no other batch is measured in it.
 bool ReadyQueue::end_turn(const std::string& batch_id) {
   const auto of = on_turn_.find(batch_id);
   if (of == on_turn_.end()) return false;
@@ -155,7 +156,7 @@ void ReadyQueue::settle(const std::shared_ptr<LeaseCall>& call) {
   waiting.team = call->request.team;
   waiting.calls.emplace(call->arrival, call);
   const auto at = deadlines_.emplace(std::pair(call->request.deadline, call->arrival), call).first;
-  // The threads wait for the earliest deadline, which is now another one.
+  // The threads wait until the earliest deadline, which is now that of this call, so they are woken.
   if (at == deadlines_.begin()) changed_.notify_all();
 }
 
@@ -222,8 +223,8 @@ void ReadyQueue::match(const std::string& of) {
       const Ready& batch = places_.at(batch_id).batch;
       call = longest_waiting(batch);
       if (call != nullptr || batch.avoid.empty())
-        // Batches of a class differ only in `avoid`: if no call suits one that all workers may get, none suits later
-        // ones.
+        // Batches of a class differ only in `avoid`: if no call suits a batch that all workers may get, no call suits a
+        // later batch either.
         break;
     }
     if (call == nullptr) return;
@@ -250,7 +251,7 @@ std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Ready& batch) const
 
 bool ReadyQueue::take_best(LeaseCall& call) {
   if (static_cast<int>(call.given.size()) >= std::max(1, call.request.max)) return false;
-  // What batches are compared by: priority, share of the team, and order of the batch. The smallest is the best.
+  // The values by which batches are compared: priority, share of the team, order of the batch. The least is the best.
   using Turn = std::tuple<int64_t, double, std::pair<Order, std::string>>;
   std::optional<Turn> best;
   auto of = ready_.end();
@@ -314,7 +315,7 @@ void ReadyQueue::serve() {
     if (!due_.empty()) {
       const std::shared_ptr<LeaseCall> call = std::move(due_.front());
       due_.pop_front();
-      if (paused()) give_back(*call);  // The call got its batches before the queue was paused.
+      if (paused()) give_back(*call);  // gives back batches that the call got before the queue was paused
       call->state = LeaseCall::State::kAnswering;
       lock.unlock();
       answer(call);
@@ -368,7 +369,7 @@ void ReadyQueue::answer(const std::shared_ptr<LeaseCall>& call) {
   } else {
     call->done(std::move(out));
   }
-  call->done = nullptr;  // destroys what the function holds
+  call->done = nullptr;  // destroys the callback and what it holds
 }
 
 }  // namespace wl

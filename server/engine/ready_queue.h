@@ -38,7 +38,7 @@ class ReadyQueue {
     std::string machine = {};  // the machine on which the worker runs; empty: it is unknown
     uint64_t epoch = 0;
     std::vector<Device> devices;
-    int max = 1;  // most batches that the worker takes; values below 1 count as 1
+    int max = 1;  // maximum number of batches that the worker takes; values below 1 count as 1
     Clock::time_point deadline;
   };
   struct Ready {
@@ -51,12 +51,12 @@ class ReadyQueue {
     int64_t candidates = 1;
   };
   struct Callbacks {
-    // Returns whether no batch may be given at present. Once that ends, look() must be called.
+    // Returns whether no batch may be given at present. Whoever ends this state must call look().
     std::function<bool()> paused;
     // Leases a batch in the store. nullopt: the batch is no longer ready. After an error the call ends, and the batch
     // is ready for other calls.
     std::function<absl::StatusOr<std::optional<LeaseGrant>>(const std::string& batch_id, const Request& request)> lease;
-    // Takes back the lease of a call that was cancelled meanwhile.
+    // Takes back a lease that was made while its call was being cancelled.
     std::function<void(const std::string& worker, const LeaseRef& lease)> release;
   };
 
@@ -128,7 +128,8 @@ class ReadyQueue {
   std::map<std::string, WorkerClass> waiting_;  // waiting calls by class of worker; a class without calls has no entry
   // By priority and team: the number of candidates given to the team, divided by the team's weight.
   std::map<std::pair<int64_t, std::string>, double> served_;
-  // By priority: the virtual time of fair queueing, which is what served_ had for the team served last, before that.
+  // By priority, the virtual time of fair queueing: the value that served_ had for the team served last, before that
+  // team was served.
   std::map<int64_t, double> turn_;
   // CPU workers of one machine would disturb each other's timings, so they take turns. turns_ has the worker whose turn
   // it is, by machine; on_turn_ has the machine of each batch that is measured in a turn, by id of the batch.

@@ -29,7 +29,8 @@ void add_to_round(ActiveJob& job, const JobPlan& plan) {
     job.round = plan;
     return;
   }
-  for (PlannedGroup& group : news) {  // groups to be searched that no cover of the plan launches
+  // The round's plan has these groups searched, although none of its launches runs them.
+  for (PlannedGroup& group : news) {
     group.fused_count = group.part_count = 0;
     group.between_count = 1;
     job.round->groups.push_back(std::move(group));
@@ -68,7 +69,7 @@ void Jobs::refine(ActiveJob& job) {
   const TuneOptions& asked = job.row.options;
   for (const PlannedGroup& group : job.plan->groups) {
     const auto record = job.records.find(group.key);
-    // The time of a group is left out if only its default schedule was measured: a search may make it much faster.
+    // A group of which only the default schedule was measured gets no price, since a search may make it much faster.
     if (group.searched() && record != job.records.end())
       job.prices.measured.insert_or_assign(graph_hash(group.graph), undisturbed_ns(record->second.samples_ns) / 1e3);
   }

@@ -11,8 +11,8 @@ namespace {
 // The time in ns for which one candidate of a round is timed, which suffices to rank candidates. Finalists are timed
 // for longer, side by side.
 constexpr int64_t kSearchBudget = 60'000'000;
-// The least number of samples, even of kernels that exceed that time, because a kernel's second least sample counts
-// (undisturbed_ns()).
+// The least number of samples of a kernel, even if they exceed kSearchBudget, because a kernel's second least sample
+// counts (undisturbed_ns()).
 constexpr int kSearchRepeats = 3;
 
 Recipe recipe_for(const Search& search, bool promotion) {
@@ -75,7 +75,8 @@ double Searches::due_of(const Search& search, const BatchRow& row) const {
   if (row.phase > 0) return 0;
   double largest = 0;
   for (const auto& [id, found] : searches_) {
-    const Search& other = found;  // clang-tidy's clang rejects lambdas that capture structured bindings
+    // A named reference is needed, because clang-tidy's clang rejects lambdas that capture structured bindings.
+    const Search& other = found;
     const bool beside =
         other.end == Search::End::kOpen &&
         std::any_of(search.jobs.begin(), search.jobs.end(), [&](int64_t job) { return other.jobs.contains(job); });
@@ -126,14 +127,15 @@ void Searches::on_prepared(int64_t id, uint64_t token, absl::StatusOr<Round> mad
   mark(*search);
   if (stored && !std::exchange(search->preparing, std::nullopt)) {
     if (search->restored.empty()) leases_->arrived(id);
-    return;  // the batch was reported in the meantime
+    return;  // the batch was reported while its candidates were being generated
   }
   if (search->end != Search::End::kOpen) return;
   if (!made.ok()) return observer_->on_failure(*search, made.status());
   Round& round = *made;
   const bool promotion = round.phase > 0;
   if (!stored && search->elsewhere && round.candidates.empty()) {
-    search->elsewhere.reset();  // this version can generate neither the record's plan nor the default schedule
+    // This version can generate neither the record's plan nor the default schedule, so the record cannot be verified.
+    search->elsewhere.reset();
     return observer_->on_lost(*search);
   }
   if (!stored && !promotion && (round.size == 0 || search->stop)) {

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kNear = 2;  // number of winning plans of similar groups that a search tries first
 
-// Takes over the state that the store has of a search. `seeds`: check seeds, by phase, of the promotions and
-// confirmations that are not concluded yet.
+// Continues a search from what the store has of it: its trials, its open batches and, by phase, the check seeds
+// (`seeds`) of the promotions and confirmations that are not concluded yet.
 void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow> open_batches,
             std::map<int64_t, uint64_t> seeds) {
   std::erase_if(open_batches, [&](const BatchRow& batch) {
@@ -159,7 +159,8 @@ void Searches::set_up(Search& search) {
       live->checks = std::move((*made)->checks);
       live->bound_ns = (*made)->bound_ns;
       live->floor_ns = (*made)->floor_ns;
-      // Plans may have been written by an older version, so they are replaced by what this version writes.
+      // Stored plans may have been written by an older version of the program, so each is replaced by its text in this
+      // version.
       for (Trial& trial : live->input.trials) trial.plan = live->compiler->current(trial.plan);
       for (PhaseTrial& each : live->all) each.trial.plan = live->compiler->current(each.trial.plan);
       live->saving = expected_saving(standing(*live));
@@ -172,7 +173,8 @@ void Searches::step(int64_t id) {
   Search* const found = find(id);
   if (found == nullptr || found->end != Search::End::kOpen) return;
   if (found->building && found->cancelled)
-    return on_built(*found, /*may_ask=*/false);  // the compiler may still run, but its result is not awaited
+    // The search does not wait for the compiler, which may still be running.
+    return on_built(*found, /*may_ask=*/false);
   if (found->working) return;
   Search& search = *found;
   if (search.cancelled && search.open.empty() && !any_correct(search.input.trials))
@@ -265,7 +267,7 @@ void Searches::on_trials(int64_t id, const std::string& batch_id, const std::vec
     mark(*search);
     return observer_->on_round(*search);
   }
-  // The promotion was split, and other parts of it are still open.
+  // The promotion's batch was split, and its trials are concluded once all its parts have been reported.
   if (!search->open.empty() || !search->restored.empty() || search->preparing) return;
   const absl::Status status = conclude(*search, /*may_ask=*/true);
   if (!status.ok()) observer_->on_failure(*search, status);
@@ -280,7 +282,7 @@ void Searches::on_split(int64_t id, const std::string& batch_id, const std::vect
 
 void Searches::on_store_failure(int64_t id, const absl::Status& status) {
   const Search* search = find(id);
-  // Other errors may be temporary: the next attempt may succeed.
+  // Only an error that lasts ends the search: after others, the next attempt to write to the store may succeed.
   if (search != nullptr && lasts(status)) observer_->on_failure(*search, status);
 }
 

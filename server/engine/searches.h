@@ -22,7 +22,7 @@ using KnownPlans = std::shared_ptr<const std::vector<KnownPlan>>;
 
 struct Search {
   SearchRow row;
-  uint64_t token = 0;  // number of this Search object, because a later object may continue the same row of the store
+  uint64_t token = 0;  // identifies this Search object, because a later object may continue the same row of the store
   PlannedGroup group;
   Device device;
   Machine machine;

@@ -12,7 +12,7 @@ namespace wl {
 struct TeamRules {
   int64_t weight = 1;      // the team's share of candidates, relative to teams of the same priority
   int64_t priority = 0;    // the team's priority: teams with a higher one are always served first
-  int64_t most_jobs = 0;   // most unfinished jobs that the team may have at a time; 0: no limit
+  int64_t most_jobs = 0;   // maximum number of unfinished jobs of the team at a time; 0: no limit
   bool publishes = false;  // whether a kernel on which workers of two principals agree becomes shared
 };
 // The priority of work for which no client waits: below that of any team.

@@ -10,7 +10,8 @@ namespace wl {
 namespace {
 
 constexpr auto kReturns = std::chrono::seconds(1);
-// The most open calls of Attend of one process. Several may be open, because a broken connection is noticed late.
+// Maximum number of open calls of Attend of one process. Several may be open, because a broken connection is noticed
+// late.
 constexpr int kMostAttending = 8;
 constexpr auto kForgotten = std::chrono::hours(1);
 // A worker that was silent for this long may be gone: one that measures renews its lease every third of a term.
@@ -64,7 +65,7 @@ absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, c
   WL_ASSIGN_OR_RETURN(const uint64_t given, store_->put_worker(name, epoch, devices, machine, now_ms));
   const std::lock_guard lock(mutex_);
   State& worker = workers_[name];
-  if (worker.epoch > given) return given;  // A newer process has registered in the meantime.
+  if (worker.epoch > given) return given;  // a newer process has registered under this name meanwhile
   if (worker.epoch != given)
     worker.waiting = worker.attending = 0;  // Calls of the older process do not count for the new one.
   worker.epoch = given;

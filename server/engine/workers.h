@@ -59,7 +59,7 @@ class Workers {
   // they were not heard from for a second.
   std::vector<std::pair<std::string, uint64_t>> take_lost();
 
-  // While such an object lives, the worker waits for work, and so counts as alive.
+  // While such an object lives, its worker counts as waiting for work, and so as alive.
   class Waiting {
    public:
     Waiting(Workers* workers, std::string name, uint64_t epoch);
@@ -73,7 +73,8 @@ class Workers {
     const uint64_t epoch_;
   };
 
-  // Return the number, or names, of the live workers with a device that can do this one's work for jobs of this team.
+  // Return the number, or names, of the live workers that serve this team with a device that can do the work of
+  // `device`.
   int serving(const Device& device, const std::string& team) const;
   std::vector<std::string> names_serving(const Device& device, const std::string& team) const;
   // As names_serving(), but only workers that wait for work or were heard from within away(). The others may be gone,
@@ -83,10 +84,10 @@ class Workers {
   std::vector<std::string> names_waiting(const Device& device, const std::string& team) const;
   Clock::duration away() const;  // returns the time of silence after which a worker may be gone
   void forget_dead();            // Forgets workers that have been silent for an hour.
-  // Returns the device that `asked` means: the given one; else a suitable one of the team's live workers, the last
-  // heard from first; else one of the store, the last seen first. NotFound: no suitable device was ever registered.
-  // FailedPrecondition: no device has the library that was asked for. InvalidArgument: the options contradict each
-  // other.
+  // Returns the device for a job with the options `asked`: the one that they name; else a suitable one of the team's
+  // live workers, the last heard from first; else one of the store, the last seen first. NotFound: no suitable device
+  // was ever registered. FailedPrecondition: no device has the library that was asked for. InvalidArgument: the options
+  // contradict each other.
   absl::StatusOr<Device> device_for(const TuneOptions& asked, const std::string& team) const;
   // Returns the rates that live workers measured on this device (of several, the last heard from); empty if none did.
   MeasuredRates rates_of(const Device& device, const std::string& team) const;

@@ -6,7 +6,8 @@
 namespace wl {
 namespace {
 
-// A fused group is replaced by its parts only if their time is below this share of its time: a gain of more than noise.
+// A fused group is replaced by its parts only if their total time is below this share of the group's time, so that the
+// gain is more than noise.
 constexpr double kSplitGain = 0.97;
 
 double default_of(const KernelRecord& record) {
@@ -67,7 +68,7 @@ class Chooser {
     if (parts.empty()) return false;
     const double parts_ns = parts_time(at);
     const KernelRecord* own = record_of(at);
-    // If the group has itself as its only part, the level below decides.
+    // If the group is its own only part, the launches of the next level decide.
     if (parts.size() == 1 && launch_of(parts[0]).group == launch_of(at).group) return splits(parts[0]);
     if (parts_ns < 0 || own == nullptr) return parts_ns >= 0;
     if (plan_.keeps_groups) return false;

@@ -30,7 +30,7 @@ namespace {
 struct PooledGraph {
   Graph graph;
   Machine machine;
-  Work* work = nullptr;  // limits the making of `pool`, and is not used afterwards
+  Work* work = nullptr;  // may end the making of `pool` early; not used afterwards
   absl::StatusOr<ColumnPool> pool = candidate_pool(graph, machine, kEnumerated, work);
 };
 
@@ -79,8 +79,8 @@ class RealGroup : public GroupCompiler {
   }
 
   std::vector<std::string> seeds() const override {
-    // Kernels of the library alternate with generated ones, so that even the first round, which may be the only one,
-    // has both kinds.
+    // The library's plans alternate with those of generated kernels, so that even the first round, which may be the
+    // only one, has both kinds.
     const std::vector<std::string> of_library = untried_of_library({}, static_cast<int>(space_.seeds.size()));
     std::vector<std::string> plans;
     for (size_t i = 0; i < space_.seeds.size(); ++i) {
@@ -97,7 +97,7 @@ class RealGroup : public GroupCompiler {
     std::vector<Observed> observed;
     std::set<Point> seen;
     for (const PlanOutcome& trial : trials) {
-      // Plans of an older version that are no longer in this space are left out.
+      // Trials with plans of an older version that this space does not have are left out.
       auto point = space_.parse(trial.plan);
       if (!point.ok()) continue;
       seen.insert(*point);

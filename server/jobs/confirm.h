@@ -27,8 +27,8 @@ std::vector<Claim> claims_on(const std::string& plan, const std::string& default
 // How close the times of two workers must be. In both cases a kernel that is clearly faster than the default schedule
 // for one worker must not be clearly slower for the other.
 enum class Closeness {
-  kSameTime,  // times differ by no more than machines of one kind may
-  kSameOrder  // times may differ by any factor, as under other load
+  kSameTime,  // the times differ by no more than those of machines of one kind may
+  kSameOrder  // the times may differ by any factor, as they may under different load
 };
 
 // Returns, for people, why two workers disagree on a kernel; empty if they agree: they have different principals, both

@@ -26,7 +26,7 @@ class PlanBuilder {
  public:
   PlanBuilder(JobPlan* plan, const TuneOptions& options) : plan_(plan), options_(options) {}
 
-  // Plans a launch. `counted`: which count of the planned group is incremented.
+  // Plans a launch of a group. `counted`: which of the planned group's numbers of launches is incremented.
   PlannedLaunch add(const Group& group, int64_t PlannedGroup::*counted) {
     Graph graph = extract(plan_->graph, group);
     const std::string key = problem_key(graph, plan_->device, options_);
@@ -83,7 +83,7 @@ std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options) {
   Encoder key("warploom.problem", kKeyVersion);
   key.text(graph_hash(group)).text(device.fingerprint()).text(kProducts).text(options.cold ? "cold" : "warm");
-  // An empty name is left out, so that records without libraries keep their keys.
+  // A device without libraries adds nothing to the key, so that keys of records without libraries stay the same.
   if (!device.libraries.empty()) key.text(device.libraries);
   return key.hash();
 }

@@ -48,7 +48,8 @@ struct JobPlan {
     std::vector<PlannedLaunch> launches;     // the cover's launches, in an order in which they can run
     std::vector<std::vector<int>> parts_of;  // for every launch, the launches of the next level that it replaces
   };
-  std::vector<Level> levels;  // one level for each cover; the last has no parts
+  // One level for each cover, from most to least fused; the launches of the last level have no parts.
+  std::vector<Level> levels;
   // Whether groups are kept even if their parts, each timed by itself, are faster.
   bool keeps_groups = false;
   double enumerate_s = 0;  // seconds that planning took, set by the caller of make_plan() for reports

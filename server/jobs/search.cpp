@@ -228,7 +228,8 @@ absl::StatusOr<std::optional<KernelRecord>> record_of_finals(
     if (first == nullptr || final.trial.trial < first->trial.trial) first = &final;
   }
   if (won == nullptr) return std::nullopt;
-  // People see medians, so a plan with a larger median than the default schedule would look slower than the default.
+  // If the winner's median is larger than the default schedule's, the default schedule wins, because people see medians
+  // and would take the winner for the slower one.
   if (median_of(won->trial.samples_ns) > median_of(first->trial.samples_ns)) won = first;
   const Trial* best = &won->trial;
   const Trial* standard = &first->trial;

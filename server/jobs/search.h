@@ -46,7 +46,7 @@ struct Round {
   int64_t size = 0;
   std::vector<Candidate> candidates;
   std::vector<Trial> rejected;
-  std::optional<Check> check;  // a confirmation's own check, which replaces the second one of its search
+  std::optional<Check> check;  // the check of a confirmation, which takes the place of the search's second check
 };
 
 // Returns the next round; its size is 0 if `needed` trials are reached or the space is exhausted. A plan that is being
@@ -88,7 +88,7 @@ absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& 
 // Returns the seed of the first check, which is the same in all searches of a key.
 uint64_t first_check_seed(const std::string& key);
 
-// Whether a record's search had at least so many trials and so large a budget in seconds (0: unlimited).
+// Whether a record's search had at least `trials` trials and a budget of at least `budget_s` seconds (0: unlimited).
 bool satisfies(const KernelRecord& record, int64_t trials, double budget_s);
 
 }  // namespace wl

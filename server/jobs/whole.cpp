@@ -12,14 +12,14 @@ namespace wl {
 namespace {
 
 constexpr double kSameTime = 1.01;  // covers whose times differ by less than this factor are equally fast
-// With all its trials, a cover may become faster by this factor than with the first part of them.
+// A cover that was timed after the first part of its kernels' trials may become faster by this factor with all of them.
 constexpr double kContender = 1.15;
 constexpr double kLost = 1.2;  // a chain that is slower than the fastest by this factor is dropped after some rounds
 // A time is confirmed if kConfirm samples are within this factor of it, or more than half of the samples if that is
 // fewer.
 constexpr size_t kConfirm = 4;
 constexpr double kConfirmWithin = 1.03;
-constexpr int64_t kFirstPart = 4;  // a job's trials are divided by this number for the first part of them
+constexpr int64_t kFirstPart = 4;  // the kernels of simpler covers first get a job's trials divided by this number
 
 // The numbers that a batch gives to the values of a job result: first the inputs and outputs of the graph, then the
 // intermediates.
@@ -31,7 +31,8 @@ class ChainValues {
     of_.assign(result.buffers.size(), -1);
     std::vector<BufferSpec> all;
     const auto add = [&](int buffer, const BufferSpec& spec) {
-      if (of_[static_cast<size_t>(buffer)] >= 0) return;  // has its number: an output may be an input or another output
+      // The buffer has a number already, since an output may also be an input or another output.
+      if (of_[static_cast<size_t>(buffer)] >= 0) return;
       of_[static_cast<size_t>(buffer)] = static_cast<int>(all.size());
       all.push_back(spec);
     };
@@ -125,8 +126,8 @@ Batch chains_of(const std::vector<WholeCover>& covers, const Records& records, c
       const KernelRecord& record = records.at(cover.result.groups[step.group].key);
       const auto [at, is_new] = kernel_of.try_emplace(record.key, static_cast<int>(batch.candidates.size()));
       if (is_new) {
-        // The number differs from all trial numbers of chains, so that a worker that knows no chains never reports a
-        // trial under a chain's number.
+        // A kernel's trial number differs from the trial numbers of all chains, so that a worker that knows no chains
+        // never reports a trial under a chain's number.
         const auto number = static_cast<int64_t>(covers.size() + batch.candidates.size());
         batch.candidates.push_back({number, record.plan, record.source});
       }
@@ -160,7 +161,8 @@ std::vector<Trial> together(const std::vector<Trial>& trials) {
     if (at == sums.end()) {
       sums.push_back(trial);
     } else if (at->outcome != Outcome::kCorrect || trial.outcome != Outcome::kCorrect) {
-      if (at->outcome == Outcome::kCorrect) *at = trial;  // a cover that failed once is not served
+      // A cover that failed in one batch counts as failed, so that it is not served.
+      if (at->outcome == Outcome::kCorrect) *at = trial;
     } else {
       at->samples_ns.insert(at->samples_ns.end(), trial.samples_ns.begin(), trial.samples_ns.end());
     }

@@ -92,7 +92,7 @@ struct HttpServer::Impl {
   class Routes final : public httplib::Server {
    public:
     // Binds a socket, which the caller owns, and returns its descriptor; -1 if that fails. The library keeps the
-    // descriptor, too: without one it believes to be stopped, and omits the bodies of answers.
+    // descriptor as well: without one it takes itself for stopped and omits the bodies of answers.
     int bind(const std::string& host, int* port) {
       const bool bound = *port == 0 ? (*port = bind_to_any_port(host.c_str())) > 0 : bind_to_port(host.c_str(), *port);
       return bound ? svr_sock_.load() : -1;

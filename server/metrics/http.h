@@ -57,7 +57,7 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  std::string address() const;  // returns HOST as it was given, and the bound port
+  std::string address() const;  // returns the address: HOST as it was given, with the bound port
 
  private:
   struct Impl;

@@ -35,7 +35,8 @@ using HttpClock = std::chrono::steady_clock;
 constexpr uint64_t kListening = 0, kWake = 1, kFirst = 2;
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
 constexpr int kMostRequests = 100;  // most requests on one connection
-constexpr int kMostAccepted = 64;   // most connections that are accepted before existing ones are handled
+// Most connections that are accepted in a row, before existing ones are handled again.
+constexpr int kMostAccepted = 64;
 constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
 constexpr std::string_view kEnd = "\r\n\r\n";
 constexpr std::string_view kTooLong =
@@ -65,7 +66,7 @@ struct HttpDoor::Impl {
   Connections all;
   std::map<std::string, size_t> of_peer;
   size_t held = 0;                       // bytes of all answers that are not sent yet
-  HttpClock::time_point accept_again{};  // if descriptors are short, nothing is accepted before this time
+  HttpClock::time_point accept_again{};  // when no descriptor was left, nothing is accepted before this time
   bool accepting = true;
 
   std::mutex mutex;  // guards the next four members
@@ -252,7 +253,7 @@ void HttpDoor::Impl::step(Connections::iterator at) {
     if (!shaken) return watch(at);
     if (!*shaken) return end(at);
     one.certificate = identity_of_peer(one.wire.session);
-    one.state = Connection::State::kReading;  // keeps the deadline of the handshake
+    one.state = Connection::State::kReading;  // the deadline of the handshake also holds for the request
   }
   for (;;) {
     if (one.state == Connection::State::kReading) {

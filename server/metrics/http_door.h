@@ -31,7 +31,8 @@ struct HttpSaid {
 struct HttpDoorOptions {
   SSL_CTX* context = nullptr;  // the settings of TLS; null: connections are in plain text
   std::function<HttpSaid(const HttpAsked&)> answer;
-  // Whether a request is answered at once, on the thread of the connections. To answer such a request must never block.
+  // Whether the request with this head is answered at once, by the thread that handles all connections. Making the
+  // answer to such a request must never block.
   std::function<bool(std::string_view head)> at_once;
   std::chrono::milliseconds request{10'000};  // time limit for a handshake, a request's head, or an idle connection
   std::chrono::milliseconds response{30'000};

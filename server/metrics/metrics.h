@@ -47,7 +47,7 @@ class Metrics {
   // for something to happen, so its duration is not recorded.
   void call_ended(const std::string& method, const std::string& code, double seconds, bool waits);
   void trials_stored(const std::vector<Trial>& trials);
-  // Count a question that the upstream was asked, and a record that it was offered.
+  // Count the questions to the upstream, and the records that were offered to it, by their outcome.
   void upstream_asked(const std::string& outcome);
   void upstream_offered(const std::string& outcome);
   void reverified(
@@ -56,7 +56,8 @@ class Metrics {
   void lease_ended(const std::string& why);  // counts a lease that ended without a report, by the reason
   // Counts the records that clients asked for by key or digest: those found, and those not found.
   void fetched(int64_t hits, int64_t misses);
-  void looked_up(int64_t hits, int64_t misses);  // counts groups of new jobs whose record the store had, and had not
+  // Counts the groups of a new job that have a stored record, and those that have none.
+  void looked_up(int64_t hits, int64_t misses);
   void job_ended(JobState state);
   void first_kernel(double seconds);  // notes the seconds from the start of a search to its first correct kernel
   void best_kernel(double seconds);   // notes the seconds from the start of a search to the kernel fastest at its end

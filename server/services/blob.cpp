@@ -25,7 +25,7 @@ grpc::Status too_many_bytes() {
 
 // Decides which objects a caller may know of: the objects of records that it may see, and the last objects that its
 // team has uploaded. Uploads of callers without a team are not remembered, because such callers are many and must not
-// learn what the others sent. A caller is not told that any other object is here.
+// learn what the others sent. A caller does not learn whether any other object is stored.
 class KnownObjects {
  public:
   explicit KnownObjects(Store* store) : store_(store) {}
@@ -39,7 +39,7 @@ class KnownObjects {
     order_.pop_front();
   }
 
-  // Returns those of `digests` that the reader may know of, with a single question to the store.
+  // Returns those of `digests` that the reader may know of, with a single query to the store.
   absl::StatusOr<std::set<std::string>> to(const Reader& reader, const std::vector<std::string>& digests) {
     std::set<std::string> known;
     std::vector<std::string> others;

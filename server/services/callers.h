@@ -1,14 +1,14 @@
-// The callers of a coordinator and their roles: the file of --callers, with one row in a line and blanks between
-// fields.
+// The callers of a coordinator and their roles: the file of --callers. Each line is a row, and blanks separate
+// its fields.
 //
 //   user      alice            operator              a user of this machine over a unix socket; * is any other user
 //   loopback  *                client,worker         all callers over plain TCP from this machine
 //   cert      spiffe://lab/gpu7  worker              a client's certificate, by its URI name (proto/tls.h), of any
 //                                                    trust domain. The row overrides the role in that name, so the role
 //                                                    none revokes the certificate
-//   token     ci               client    2026-12-31T00:00:00Z  SHA256    a token, with the time when it expires, or
-//   never,
-//                                                    and its SHA-256 in hexadecimal
+//   token     ci  client  2026-12-31T00:00:00Z  SHA256
+//                                                    a token, with the time when it expires (or never) and its SHA-256
+//                                                    in hexadecimal
 //   team      vision           weight=2  jobs=20     a team (server/engine/teams.h) with its rules; a row of the kinds
 //                                                    above may end with team=vision, which puts its callers into that
 //                                                    team

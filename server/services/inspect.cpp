@@ -16,7 +16,7 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kGroupSteps = 1000;  // steps that a Work counts for each group in the answer
+constexpr uint64_t kGroupSteps = 1000;  // steps of Work (compiler/base/work.h) that each group in the answer costs
 constexpr size_t kPartBytes = 1 << 20;  // bytes of a part of the answer, beyond which no further group is added to it
 
 struct Shown {
@@ -139,7 +139,7 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
     return keep(std::move(part_));
   }
 
-  // Shows the kernels that a stored result launches, without choosing anything again.
+  // Shows the kernels that a stored result launches; covers and schedules are not chosen again.
   absl::Status make_result(const JobResult& result) {
     WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(result.device));
     WL_ASSIGN_OR_RETURN(const Composition whole, compose(result));

@@ -19,7 +19,8 @@
 namespace wl {
 namespace {
 
-// Calls that fetch records are raw, so that they can return bytes that were serialized before.
+// The calls that fetch records are raw methods of gRPC, whose answers are bytes, so that they can return records that
+// were serialized before.
 using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
     v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<v1::KernelStore::WithCallbackMethod_ListKernels<
         v1::KernelStore::WithCallbackMethod_InvalidateKernel<v1::KernelStore::WithCallbackMethod_OfferKernel<
@@ -150,7 +151,7 @@ absl::Status KernelStoreService::answer(const v1::GetKernelRequest& request, con
 absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& request, const Source& source,
                                         const std::string& problem, grpc::ByteBuffer* out, Count* count) {
   using google::protobuf::io::CodedOutputStream;
-  // The tags of field 1 of both messages, with wire type 2 (length).
+  // Protobuf tags of field 1 of the answer and of field 1 of its items, both with wire type 2 (length).
   constexpr uint8_t kItems = 1 << 3 | 2, kRecord = 1 << 3 | 2;
   std::vector<grpc::Slice> slices;
   size_t bytes = 0;

@@ -22,7 +22,8 @@ class ReplyCache {
   // Returns the number of drops so far, which put() needs. It must be called before the answer is read from the store:
   // if something is dropped in between, the answer may be outdated.
   uint64_t now() const;
-  // Keeps the answer to a question, a record of `key`, unless anything was dropped since now() returned `asked`.
+  // Keeps the answer to a question, which is a record of `key`, unless an answer was dropped since now() returned
+  // `asked`.
   void put(const std::string& question, const std::string& key, grpc::Slice answer, uint64_t asked);
   void clear();                       // Forgets every answer.
   void drop(const std::string& key);  // Forgets every answer that is a record of this key.

@@ -75,7 +75,7 @@ struct Serving {
   // For metrics, called on any thread: how many of the records that clients asked for, by key or digest, were found and
   // how many were not.
   std::function<void(int64_t hits, int64_t misses)> fetched;
-  const LookedUpSum* looked_up;  // how many kernels of jobs the store had, since the coordinator started
+  const LookedUpSum* looked_up;  // how many groups of jobs had a stored record, since the coordinator started
 };
 
 // Returns whose jobs and records the caller may see; in embedded mode, everybody's.

@@ -57,7 +57,8 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
       watch = std::exchange(watch_, nullptr);
     }
     late_.Cancel();
-    // Not left to the destructor, because an alarm that runs now may keep this object for longer than the coordinator.
+    // The hold on the call ends here and not in the destructor, because an alarm that runs now may keep this object
+    // alive for longer than the coordinator.
     held_.reset();
     if (watch != nullptr) engine_->unwatch(watch);
     if (counted_) waiting_->give(1);

@@ -26,9 +26,9 @@ class WorkPool {
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
-  void start();  // Must be called once, after everything exists that the work uses.
-  // Queues `work`. Callers take turns, however much each of them has queued. Returns false if the queue is full, or if
-  // a quarter of it is taken by this caller, which has a name; `work` is then dropped. Thread-safe.
+  void start();  // Starts the threads. Called once, after everything exists that the work uses.
+  // Queues `work`. Callers take turns, however much each of them has queued. Returns false and drops `work` if the
+  // queue is full, or if a quarter of it is work of `caller`, unless that name is empty. Thread-safe.
   bool post(std::function<void()> work, const std::string& caller = "");
 
  private:
@@ -46,7 +46,7 @@ class WorkPool {
 
 grpc::Status too_busy();  // Returns the status of a call that the pool did not take.
 
-// Returns the error of a call whose answer did not fit into memory, while other calls go on.
+// Returns the error of a call that needs more memory than is free, while other calls go on.
 absl::Status no_memory();
 
 // Returns what `work` returns, a Status or a StatusOr, or no_memory() if `work` throws because memory is short.

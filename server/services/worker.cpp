@@ -54,7 +54,8 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
                                      [this](absl::StatusOr<Acquired> acquired) { answer(std::move(acquired)); });
   }
 
-  // gRPC calls OnCancel() and OnDone() only after the method has returned, so `call_` is set; null: a refused call.
+  // gRPC calls OnCancel() and OnDone() only after AcquireLeases has returned, so `call_` is set by then; it is null
+  // if the call was refused.
   void OnCancel() override { serving_.engine->cancel_acquire(call_); }
   void OnDone() override {
     if (context_->IsCancelled() && out_->leases_size() > 0) release();
@@ -75,7 +76,7 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
     Finish(grpc::Status::OK);
   }
 
-  // Releases leases that the worker may never have received. This is not held against their batches.
+  // Releases leases that the worker may never have received. These leases do not count as failures of their batches.
   void release() {
     std::vector<LeaseRef> leases;
     for (const v1::Lease& lease : out_->leases()) leases.push_back({lease.lease_id(), lease.attempt()});

@@ -86,7 +86,8 @@ absl::StatusOr<std::unique_ptr<Sql>> open_still(const std::string& file) {
   return Sql::open(name + "?immutable=1", {.flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI});
 }
 
-// Copies a backup to `made`, checks the copy, and copies the backup's objects to `folder`, which may have some of them.
+// Copies a backup to `made`, checks the copy, and copies the backup's objects to `folder`, where some of them may
+// exist already.
 absl::Status copy_checked(const std::string& backup, const std::string& made, const std::string& folder) {
   constexpr int64_t kFirstWithObjects = 5;
   std::error_code failed;
@@ -120,7 +121,8 @@ absl::Status Store::backup(const std::string& to) {
   if (fs::exists(file) || fs::exists(objects_of(file))) {
     return absl::AlreadyExistsError(cat("backup ", to, ": is there already; name another file"));
   }
-  // The backup also stores this coordinator's head, in case a coordinator with another signing key starts from it.
+  // The backup also stores this coordinator's head (StoreHead: which of its signed records are valid), in case a
+  // coordinator with another signing key starts from the backup.
   WL_ASSIGN_OR_RETURN(const std::optional<StoreHead> own, head());
   if (own) WL_RETURN_IF_ERROR(put_heads({*own}));
   const std::string made = file + ".unfinished";
@@ -142,7 +144,7 @@ absl::Status Store::backup(const std::string& to) {
   if (!done.ok()) {
     std::error_code ignored;
     remove_with_logs(made);
-    remove_with_logs(file);  // the file may have been renamed already, but not durably
+    remove_with_logs(file);  // the file may have got its final name already, but not durably
     fs::remove_all(objects_of(file), ignored);
   }
   return done;

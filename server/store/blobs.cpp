@@ -39,7 +39,7 @@ absl::Status Store::put_blob(const std::string& digest, const std::string& bytes
   if (!impl_->objects->has(digest, size)) WL_RETURN_IF_ERROR(impl_->make_room(size));
   // Eviction takes this lock exclusively, so it sees either both the file and its row, or neither.
   const std::shared_lock together(impl_->objects_mutex);
-  // This also repairs an object that was damaged on the disk.
+  // put() also repairs an object that was damaged on the disk.
   const absl::Status stored = impl_->objects->put(digest, bytes);
   if (absl::IsDataLoss(stored)) {
     impl_->writer->break_down(stored);
@@ -95,7 +95,8 @@ absl::StatusOr<int64_t> Store::sweep_blobs() {
   constexpr int kFolders = 256;
   int64_t removed = 0;
   for (int number = 0; number < kFolders; ++number) {
-    // No file without a row can be one that is just being stored, since put_blob() holds this lock shared meanwhile.
+    // put_blob() holds this lock shared while it stores a file and its row. So no file is being stored now, and a
+    // file without a row is a left-over.
     const std::unique_lock alone(impl_->objects_mutex);
     std::vector<std::string> unknown = impl_->objects->names(absl::StrFormat("%02x", number));
     const absl::Status looked = read([&](Sql& sql) -> absl::Status {

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr int kMostLinks = 40;  // most symbolic links that are followed, as many as the kernel follows
 constexpr int kMostLooks = 100;
 constexpr std::chrono::milliseconds kLookAgain{10};
-// Follows the process id in the lock file if the store is held for one command only.
+// This word follows the process id in the lock file if the process holds the store for one command only.
 constexpr const char* kInTurn = "in-turn";
 constexpr const char* kHolder = "warploom.store-holder";
 
@@ -125,7 +125,7 @@ absl::Status StoreLock::name_in_use() const {
   for (int looks = 0; looks < kMostLooks; ++looks) {
     const ssize_t size = pread(name_, text, sizeof text - 1, 0);
     text[std::max<ssize_t>(size, 0)] = 0;
-    // If the process with this id has ended, the id is that of an earlier holder.
+    // If no process has this id, the id is that of an earlier holder of the lock.
     if (size > 0 && (::kill(static_cast<pid_t>(std::atol(text)), 0) == 0 || errno == EPERM)) break;
     std::this_thread::sleep_for(kLookAgain);
   }
@@ -146,7 +146,8 @@ absl::Status StoreLock::take_name() {
                                            "; make its folder writable or name another store"));
   }
   if (flock(name_, LOCK_EX | LOCK_NB) != 0) return name_in_use();
-  // The text only tells others who has the lock, so that it cannot be written to a full disk is no error.
+  // The process id in the lock file only tells others who holds the lock, so failing to write it (on a full disk) is
+  // no error.
   const std::string owner = cat(getpid(), in_turn_ ? " " : "", in_turn_ ? kInTurn : "");
   if (ftruncate(name_, 0) != 0 || pwrite(name_, owner.data(), owner.size(), 0) < 0) return absl::OkStatus();
   return absl::OkStatus();

@@ -66,9 +66,9 @@ class OwnFiles {
   explicit OwnFiles(const std::string& file);
 
   enum class Lost { kNothing, kLog, kDatabase };
-  // Compares the files that have the two names now with the open files. `changed`: this process has just written the
-  // files, so any size is right; otherwise, if a file is smaller than before, it was truncated. kLog: only the log is
-  // lost, and this process can still read it.
+  // Compares the files that now have the names of the database and of its log with the files that this process has
+  // open. `changed`: this process has just written the files, so any size is right; otherwise, if a file is smaller
+  // than before, it was truncated. kLog: only the log is lost, and this process can still read it.
   Lost look(bool changed);
   // The description of what look() found, for messages; valid after a file was lost.
   const std::string& why() const { return why_; }
@@ -112,7 +112,8 @@ absl::Status sync_folder(const std::string& folder, const FileCalls& calls = sys
 // dropped. Errors as for sync_folder().
 absl::Status sync_file(const std::string& file, const FileCalls& calls = system_calls());
 
-// Return the errors of both checks of a file: by its header (check_header()) and by its pragmas (check_format()).
+// Return the errors that check_header() and check_format() share: the file is of another program, or of a newer
+// format.
 absl::Status foreign_file(const std::string& file);
 absl::Status newer_file(const std::string& file, int64_t version, int64_t newest);
 

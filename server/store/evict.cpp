@@ -1,4 +1,5 @@
-// Eviction: removes rows and files that can be made again, least recently used first, until the store's bounds hold.
+// Eviction: removes rows and files that can be made again, least recently used first, until the store is within its
+// limits.
 #include <algorithm>
 
 #include "server/store/functions.h"
@@ -9,7 +10,7 @@ namespace wl {
 namespace {
 
 constexpr int kGroup = 256;  // most rows removed in one transaction, so that other writes get in between
-// Milliseconds. An object that was used within this time may belong to a record that comes soon.
+// Milliseconds. An object that was used within this time stays, since a record that names it may be stored soon.
 constexpr int64_t kUnusedMs = 3'600'000;
 
 // Returns the bytes of the database's pages that are in use. SQLite reuses free pages before the file grows.
@@ -106,8 +107,8 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {&drop_records, &Evicted::records}, {&drop_jobs, &Evicted::jobs}, {&drop_answers, &Evicted::answers}};
 
-// Queries for objects to be removed: first those that no record names and that were not used for a while, then those of
-// records that are neither blessed nor pinned.
+// Queries for objects to be removed: first those that no record names and that were not used for a while, then those
+// of records that are neither served (blessed) nor pinned.
 constexpr const char* kFindObjects[] = {
     "SELECT o.digest, o.size FROM objects o WHERE o.used_ms < ?1 AND NOT EXISTS (SELECT 1 FROM records r WHERE "
     "r.object "

@@ -6,7 +6,8 @@
 namespace wl {
 namespace {
 
-// Finds the first `limit` blessed records, in the order of ids, that meet the condition and have ids above `after`.
+// Finds the first `limit` served records (blessed), in the order of ids, that meet the condition and have ids above
+// `after`.
 absl::Status numbered(Sql& sql, const char* condition, int64_t after, int limit, std::vector<NumberedRecord>* found) {
   return sql.each(
       cat("SELECT r.id, r.digest, r.key, e.name FROM records r JOIN environments e ON e.id = r.environment WHERE "
@@ -20,9 +21,9 @@ absl::Status numbered(Sql& sql, const char* condition, int64_t after, int limit,
       after, limit);
 }
 
-// Whether a record from another coordinator is to be the blessed one of its key in the namespace `into`. An offered
-// record that is already in another namespace stays there, unless it becomes shared. A record from the upstream
-// replaces only records from the upstream.
+// Whether a record from another coordinator is to become the one that is served for its key (blessed) in the
+// namespace `into`. An offered record that is already in another namespace stays there, unless it becomes shared. A
+// record from the upstream replaces only records from the upstream.
 absl::StatusOr<bool> may_be_blessed(Sql& sql, const RecordParts& parts, int64_t environment, int64_t into,
                                     RecordOrigin origin) {
   if (origin == RecordOrigin::kBelow) {

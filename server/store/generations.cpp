@@ -40,7 +40,7 @@ bool add_head(const Sql::Row& payload, std::vector<StoreHead>* heads) {
   return true;
 }
 
-// Records or searches that one transaction handles; other writes get in between.
+// Most records or searches that one transaction handles, so that other writes get in between.
 constexpr int64_t kRevokedAtOnce = 256;
 
 // Returns the key of a record if a worker of the principal measured or confirmed it.
@@ -65,8 +65,9 @@ absl::Status forget_older(Sql& sql, const std::string& key, bool is_signed) {
   WL_ASSIGN_OR_RETURN(const int64_t generation, next_generation(sql));
   WL_RETURN_IF_ERROR(raise(sql, "key:" + key, generation));
   if (is_signed) return absl::OkStatus();
-  // Without a signing key, records are never signed again and the number of floors would only grow, so all floors are
-  // deleted once they are too many. A coordinator that signs later finds no floor of its key, and signs all again.
+  // Without a signing key, records are never signed again and the number of floors (lowest valid generations) would
+  // only grow, so all floors are deleted once they are too many. A coordinator that signs later finds no floor of its
+  // key, and signs all again.
   WL_ASSIGN_OR_RETURN(const int64_t keys, keys_with_floors(sql));
   return keys <= static_cast<int64_t>(kMostFloors) ? absl::OkStatus()
                                                    : sql.run("DELETE FROM floors WHERE scope <> ?", kLast);

@@ -55,7 +55,7 @@ class KnownTexts {
   }
 
  private:
-  static constexpr size_t kMost = 64, kMostBytes = 1 << 18;  // most texts, and most bytes of one: 16 MiB in all
+  static constexpr size_t kMost = 64, kMostBytes = 1 << 18;  // most texts, and most bytes of one text: 16 MiB in all
   std::mutex mutex_;
   std::map<std::string, std::string> texts_;
 };
@@ -71,15 +71,15 @@ struct RecordParts {
   // Returns the digest of the record's object; nullopt: the record has no object.
   std::optional<Blob> object_row() const { return object.empty() ? std::nullopt : std::optional(Blob{object}); }
 
-  void set_payload(const KernelRecord& manifest);  // sets the payload from a record, whose texts do not matter
+  void set_payload(const KernelRecord& manifest);  // sets the payload from a record; texts of the record are ignored
 
-  std::string digest, key, object;  // as 32 bytes each; `object` is empty if the record has none
+  std::string digest, key, object;  // SHA-256 hashes of 32 bytes each; `object` is empty if the record has no object
   Text prelude, source;
   std::string payload, payload_digest, texts;
 };
 
 // The contents of a record's rows for a record that is signed in the transaction which writes it, so that its
-// generation is above every floor that exists by then.
+// generation is above every floor (lowest valid generation) that exists by then.
 class SignedParts : public RecordParts {
  public:
   // `signing`: the key that signs the record; null: the record is not signed.
@@ -104,14 +104,14 @@ absl::StatusOr<int64_t> machine_of(Sql& sql, const KernelRecord& record);
 absl::Status check_object(Sql& sql, const KernelRecord& record, const std::optional<Blob>& object);
 // Stores the payload and the texts of a record whose row is stored already.
 absl::Status put_payload(Sql& sql, const RecordParts& parts);
-// Deletes the answers to whole jobs that used this key.
+// Deletes the answers to whole jobs of which this key's kernel is a part.
 absl::Status drop_answers_of(Sql& sql, const std::string& key);
 
 // Deletes a record, and those of its texts that no other one has (evict.cpp).
 absl::Status drop_record(Sql& sql, int64_t id);
 
-// Rows of winners that are verified again (reverified.cpp). not_verified_yet() returns those of `rows` that
-// Store::create_reverification() stores, and put_reverified() stores them as rows of a job.
+// Rows of winners that are verified again (reverified.cpp). not_verified_yet() returns those of `rows` whose records
+// are not verified in their environment yet (Store::verified_in()); put_reverified() stores rows of a job.
 absl::StatusOr<std::vector<ReverifiedRow>> not_verified_yet(Sql& sql, const std::vector<ReverifiedRow>& rows,
                                                             bool again);
 absl::Status put_reverified(Sql& sql, int64_t job_id, const std::vector<ReverifiedRow>& rows);
@@ -125,8 +125,8 @@ struct Store::Impl {
   std::unique_ptr<StoreWriter> writer;
   std::unique_ptr<StoreReaders> readers;
   std::unique_ptr<ObjectFolder> objects;
-  std::shared_mutex objects_mutex;        // held shared to store a file and its row, exclusively to remove both
-  std::atomic<int64_t> object_bytes = 0;  // bytes of all objects; kept up to date if max_object_bytes is set
+  std::shared_mutex objects_mutex;        // locked shared to store a file and its row, exclusively to remove both
+  std::atomic<int64_t> object_bytes = 0;  // bytes of all objects; counted only if max_object_bytes is set
   UsedRecords used_records;
   KnownTexts texts;
   std::shared_ptr<const SigningKey> signing;  // the key that signs records; null: records are not signed
@@ -143,11 +143,13 @@ struct Store::Impl {
   // Returns the record of a row if the row is undamaged and has the record that was asked for. `name` null: any record
   // is right, and the record's texts are not read.
   std::optional<RecordRow> take_record(const Sql::Row& row, const RecordName* name);
-  bool sound(const Sql::Row& row, const absl::Status& status);  // notes the record's use or, by `status`, its damage
-  // Reads an object and returns whether it exists and is undamaged; notes damage. True for "".
+  // Whether `status` is OK. If so, notes that the record was used, else that it is damaged.
+  bool sound(const Sql::Row& row, const absl::Status& status);
+  // Returns true if an object exists and is undamaged, or if the digest is empty (no object). Reads the object, and
+  // notes damage.
   bool has_object(const std::string& digest);
   absl::StatusOr<std::optional<std::string>> text(Sql& sql, const std::string& digest, bool keep);
-  // Counts damage that was found while reading. Logs it, but more and more rarely.
+  // Counts damage that was found while reading, and logs it; the more damage there is, the more rarely.
   void note_damage(const std::string& what);
   absl::Status evict_rows(int64_t bound, Evicted* out);
   absl::Status evict_objects(int64_t bound, Evicted* out);

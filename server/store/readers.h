@@ -15,7 +15,8 @@ namespace wl {
 class StoreReaders {
  public:
   explicit StoreReaders(std::vector<std::unique_ptr<Sql>> connections);
-  // Waits for a connection that no other thread uses, and runs `work` on it. Thread-safe. Unavailable: it was closed.
+  // Waits for a connection that no other thread uses, and runs `work` on it. Thread-safe. Unavailable: the
+  // connections were closed.
   absl::Status read(const std::function<absl::Status(Sql&)>& work);
   // Waits until running reads have ended, and closes the connections.
   void close();

@@ -38,7 +38,7 @@ constexpr SqlColumn<TrialRow> kTrialColumns[] = {
        return code.registers > 0 ? code_text(code) : std::string();
      },
      [](TrialRow& out, const Sql::Row& row, int at) {
-       // A text of facts that this version cannot parse is ignored.
+       // Facts about code whose text this version cannot parse are ignored.
        if (const auto code = parse_code(row.text(at)); code.ok()) out.of.trial.code = *code;
      }},
     of_trial<&Trial::clock_mhz>("clock_mhz"),
@@ -166,7 +166,7 @@ absl::StatusOr<SearchRow> Store::open_search(int64_t job_id, const SearchRow& wa
           search.generation,
           sql.number("SELECT coalesce(max(generation) + 1, 0) FROM searches WHERE key = ? AND environment = ?",
                      wanted.key, wanted.environment));
-      // SQLite chooses the id.
+      // The column of the id is left out, so SQLite chooses the id.
       WL_RETURN_IF_ERROR(insert(sql, "searches", std::span(kSearchColumns).subspan(1), search));
       search.id = sql.last_id();
     } else {

@@ -1,9 +1,9 @@
 // The store of a coordinator: one SQLite file, and a folder of compiled objects beside it. All writes go through one
-// connection in one thread, which commits the queued writes in one transaction (fsync included) and only then answers.
-// So a change whose function returned OK survives a crash, and a function that returned an error changed nothing,
-// unless the store broke (StoreOptions::on_broken). Reads use read-only connections. A record is *blessed* if it is the
-// one that is served for its key and environment in its namespace. A new field of a job, search, batch or trial needs a
-// migration in schema/ and a row of its columns.
+// connection in one thread, which commits the queued writes in one transaction (fsync included) and only then
+// answers. So a change whose function returned OK survives a crash, and a function that returned an error changed
+// nothing, unless the store broke (StoreOptions::on_broken). Reads use read-only connections. Of the records of a key
+// and environment in a namespace, one is served; the code calls it *blessed*. A new field of a job, search, batch or
+// trial needs a migration in schema/ and a row of its columns.
 //
 // Threads: every function may be called from any thread and blocks until it is done.
 #pragma once
@@ -29,10 +29,11 @@ class Sql;
 
 struct StoreOptions {
   std::string file;
-  bool in_turn = false;      // whether the store is held for one command only, whose end others await (StoreLock)
+  bool in_turn = false;  // whether the store is held for one command only, so that others may wait for it (StoreLock)
   bool quick_check = false;  // whether the file is checked after an unclean stop, which takes longer for larger files
   int64_t max_pages = 0;     // the largest size of the database, in pages of 4 KiB; 0 = no limit
-  // Limit on the bytes of objects. Objects that no blessed or pinned record names make room for new ones. 0 = no limit.
+  // Limit on the bytes of objects. Objects that no served or pinned record names make room for new ones. 0 = no
+  // limit.
   int64_t max_object_bytes = 0;
   // For tests: called at named points ("begin", the text of every statement, "commit", "committed", "checkpoint",
   // "checkpointed", and those of objects.h), where a test may end the process.
@@ -91,7 +92,7 @@ struct BatchRow {
   int64_t search_id = 0;
   int64_t phase = 0, first_trial = 0, size = 0;
   uint64_t check_seed = 0;
-  bool leased = false, done = false;  // the state of the batch; neither: it is ready
+  bool leased = false, done = false;  // the state of the batch; if both are false, it is ready
   int64_t attempt = 0, failures = 0;  // number of leases so far, and of those that ended without a report
   std::string lease_id, worker;
   std::vector<PlannedTrial> candidates;
@@ -111,7 +112,8 @@ struct RevokedRows {
 
 // Where a record comes from: a search of this coordinator, its upstream, or a coordinator whose upstream this one is.
 enum class RecordOrigin { kHere, kUpstream, kBelow };
-inline constexpr int64_t kSearchElsewhere = 0;  // id of the search, without trials, of other coordinators' records
+// Search id of records that other coordinators made; this search has no trials.
+inline constexpr int64_t kSearchElsewhere = 0;
 
 struct RecordRow {
   KernelRecord record;
@@ -121,7 +123,7 @@ struct RecordRow {
   std::string team = {};  // the team that the record is for; empty: it is shared
 };
 
-// Names a record by its digest or, if that is empty, the blessed one by its key and environment (empty: any of these).
+// Names a record by its digest or, if that is empty, the served one by its key and environment (empty: any of these).
 struct RecordName {
   std::string key = {}, environment = {}, digest = {};
   Reader reader = {};
@@ -163,7 +165,7 @@ struct RecordCursor {
   std::string digest;
 };
 
-// How many bytes a store may take; 0: any number. Blessed and pinned records, unfinished jobs and their trials stay.
+// How many bytes a store may take; 0: any number. Served and pinned records, unfinished jobs and their trials stay.
 struct StoreBounds {
   int64_t database_bytes = 0, object_bytes = 0;
 };
@@ -190,22 +192,23 @@ class Store {
   static int64_t schema_version();
   static std::string sqlite_version();
 
-  // --- upkeep (backup.cpp, evict.cpp) Backs up all writes that were acknowledged before, as the file `to` and its
-  // folder of objects, and checks the backup. The store stays in use. On the same disk, store and backup share the
-  // object files. AlreadyExists: `to` exists.
+  // --- Upkeep (backup.cpp, evict.cpp). ---
+  // Backs up all writes that were acknowledged before, as the file `to` and its folder of objects, and checks the
+  // backup. The store stays in use. On the same disk, store and backup share the object files. AlreadyExists: `to`
+  // exists.
   absl::Status backup(const std::string& to);
   // Replaces a store by a backup. Unavailable: a process uses the store. NotFound or DataLoss: the backup is missing or
   // damaged; the store is then unchanged.
   static absl::Status restore(const std::string& from, const std::string& to);
-  // Removes rows and objects until the store is within its bounds. From the database: records that are neither blessed
-  // nor pinned, finished jobs with the trials that only these jobs led to, and answers to whole jobs. From the objects:
-  // those that no blessed or pinned record names.
+  // Removes rows and objects until the store is within its limits. From the database: records that are neither served
+  // nor pinned, finished jobs with the trials that only these jobs led to, and answers to whole jobs. From the
+  // objects: those that no served or pinned record names.
   absl::StatusOr<Evicted> evict(const StoreBounds& bounds);
 
-  // --- jobs (jobs.cpp) Stores a job and returns it with its id, or returns the job that has its request_id
+  // --- Jobs (jobs.cpp). --- Stores a job and returns it with its id, or returns the job that has its request_id
   // (InvalidArgument: that job has another body or team). The job's result, if any, becomes the stored answer for
-  // result_id, unless that is empty. ResourceExhausted: the job is not done, and neither are most_unfinished other jobs
-  // of its team (0: no limit).
+  // result_id, unless that is empty. ResourceExhausted: the job is not done, and neither are most_unfinished other
+  // jobs of its team (0: no limit).
   absl::StatusOr<JobRow> create_job(const JobRow& job, const std::string& result_id = "", int64_t most_unfinished = 0);
   absl::Status set_job_running(int64_t id, const Device& device, int64_t started_ms);
   absl::Status set_job_cancelling(int64_t id);
@@ -230,9 +233,9 @@ class Store {
   // Returns the answer to a whole job if all objects of its kernels exist and are undamaged; reads these objects.
   absl::StatusOr<std::optional<WholeAnswer>> whole_answer(const std::string& result_id);
 
-  // --- winners that are verified again (reverified.cpp) Returns the digests of the records that jobs verify or have
-  // verified in the environment. With `again`, only jobs that are not done count; otherwise also finished jobs, except
-  // for records that a failed job did not get to.
+  // --- Winners that are verified again (reverified.cpp). --- Returns the digests of the records that jobs verify or
+  // have verified in the environment. With `again`, only jobs that are not done count; otherwise also finished jobs,
+  // except for records that a failed job did not get to.
   absl::StatusOr<std::set<std::string>> verified_in(const std::string& environment, bool again);
   // Stores a job that verifies records of other environments again: those of `rows` whose digests verified_in() does
   // not return by now. nullopt: no such row is left, and no job was made.
@@ -242,7 +245,7 @@ class Store {
   // Returns the rows of a job, or of all jobs (0), newest jobs first, without the first `skip` rows.
   absl::StatusOr<std::vector<ReverifiedRow>> reverified(int64_t job_id, int64_t skip, int limit);
 
-  // --- searches (search.cpp) Returns the search that a job uses for a key: the one it has already; else a new
+  // --- Searches (search.cpp). --- Returns the search that a job uses for a key: the one it has already; else a new
   // generation if `retune`; else the team's latest search or, if there is none, a new one.
   absl::StatusOr<SearchRow> open_search(int64_t job_id, const SearchRow& wanted, bool retune);
   // Returns the keys of the searches that open_search() gave the job.
@@ -280,25 +283,25 @@ class Store {
   // Ends a batch that no worker can measure, with trials made up by the coordinator.
   absl::Status abandon_batch(const std::string& batch_id, const std::vector<Trial>& trials);
 
-  // --- records (records.cpp) Stores a record, signed if there is a key, and makes it the blessed one of its key and
-  // environment: in the namespace of the search's team or, if `shared`, in the shared one, and then no record of the
-  // team's own stays blessed. Deletes the answers to whole jobs that used its key. FailedPrecondition: its object is
-  // not stored.
+  // --- Records (records.cpp). --- Stores a record, signed if there is a key, and makes it the one that is served for
+  // its key and environment: in the namespace of the search's team or, if `shared`, in the shared one, and then no
+  // record of the team's own is served any more. Deletes the answers to whole jobs that used its key.
+  // FailedPrecondition: its object is not stored.
   absl::Status promote(const KernelRecord& record, int64_t search_id, bool shared = false);
-  // Returns the blessed record of a key and environment (empty: the newest of any environment). A record that is
-  // damaged, or whose object is lost or damaged, counts as missing, so that a job makes it again.
+  // Returns the record that is served for a key and environment (empty: the newest of any environment). A record that
+  // is damaged, or whose object is lost or damaged, counts as missing, so that a job makes it again.
   absl::StatusOr<std::optional<RecordRow>> record_by_key(const std::string& key, const std::string& environment,
                                                          const Reader& reader = {});
-  absl::StatusOr<std::optional<RecordRow>> record_by_digest(const std::string& digest);  // a record of any team
+  absl::StatusOr<std::optional<RecordRow>> record_by_digest(const std::string& digest);  // finds records of every team
   // Whether record_by_key() finds nothing only because the object of a record is lost or damaged.
   absl::StatusOr<bool> has_record_without_object(const std::string& key, const std::string& environment,
                                                  const Reader& reader = {});
   // Returns a record as the bytes of a v1::KernelRecord, to be sent as they are. Without texts, the record's source has
   // neither prelude nor text, and little is read. The record's object is not looked at.
   absl::StatusOr<std::optional<RecordMessage>> record_message(const RecordName& name, bool with_texts);
-  // Lists blessed records after the one that the cursor names, newest first; records of one time are ordered by digest.
-  // With a cursor without a digest, the list begins with records made before its time. Prelude and text of the sources
-  // are not read, so records whose texts are damaged are listed, too.
+  // Lists served records after the one that the cursor names, newest first; records of one time are ordered by
+  // digest. With a cursor without a digest, the list begins with records made before its time. Prelude and text of
+  // the sources are not read, so records whose texts are damaged are listed, too.
   absl::StatusOr<std::vector<RecordRow>> list_records(const std::optional<RecordCursor>& after, int limit,
                                                       const Reader& reader = {}, const RecordFilter& filter = {});
   // Returns the machines and models that a RecordFilter can name, at most `limit` of each.
@@ -309,45 +312,45 @@ class Store {
   // worker reported, and all answers to whole jobs. Takes several transactions; after a crash, a second call does the
   // rest.
   absl::StatusOr<RevokedRows> revoke(const std::string& principal);  // defined in generations.cpp
-  // Pins records, which are then never evicted, or unpins them. A key names its blessed records of every team, and of
+  // Pins records, which are then never evicted, or unpins them. A key names its served records of every team, and of
   // every environment unless one is given. Returns how many records were named.
   absl::StatusOr<int64_t> pin(const RecordName& name, bool pinned);
-  // --- records of other coordinators (exchange.cpp) Stores a record of another coordinator; its object must be stored
-  // already. With by_key, the record becomes the blessed one in the namespace of the team (empty: the shared one), but
-  // a record from the upstream replaces only records from the upstream. Without by_key, it is found by its digest
-  // alone.
+  // --- Records of other coordinators (exchange.cpp). --- Stores a record of another coordinator; its object must be
+  // stored already. With by_key, the record becomes the one that is served in the namespace of the team (empty: the
+  // shared one), but a record from the upstream replaces only records from the upstream. Without by_key, it is found
+  // by its digest alone.
   absl::Status take_record(const KernelRecord& record, RecordOrigin origin, bool by_key, const std::string& team = "");
-  // Returns shared blessed records that the upstream does not have, by id.
+  // Returns the shared, served records with ids above `after` that the upstream does not have, in the order of ids.
   absl::StatusOr<std::vector<NumberedRecord>> unoffered_records(int64_t after, int limit);
   absl::Status set_offered(const std::string& digest);  // notes that the upstream has the record
-  // Replaces the signature of a stored record of this origin if the record's has a higher generation. Returns whether
-  // it did; such a record is offered to the upstream again.
+  // Gives the stored record of this origin the signature of `record` if that has a higher generation. Returns whether
+  // it did; the stored record is then offered to the upstream again.
   absl::StatusOr<bool> take_signature(const KernelRecord& record, RecordOrigin origin);
-  // Returns blessed records of every team, by id.
+  // Returns the served records of every team with ids above `after`, in the order of ids.
   absl::StatusOr<std::vector<NumberedRecord>> served_records(int64_t after, int limit);
   // Stores the fields of a record that its digest does not cover: who signed it and who built its object. Returns OK
   // even if the record is no longer stored.
   absl::Status put_words(const KernelRecord& record);
-  // Returns blessed records that were fetched from the upstream, by id.
+  // Returns the served records with ids above `after` that were fetched from the upstream, in the order of ids.
   absl::StatusOr<std::vector<NumberedRecord>> fetched_records(int64_t after, int limit);
   // Deletes a record that was fetched from the upstream, even if pinned, and answers to whole jobs that used its key.
   absl::Status drop_fetched(const std::string& digest);
-  // --- generations of what is signed (generations.cpp; docs/design/trust.md#generations) Sets the key with which
-  // promote() signs records, in the transaction that stores them. Must be called before all else.
+  // --- Generations of signed records (generations.cpp; docs/design/trust.md#generations). --- Sets the key with
+  // which promote() signs records, in the transaction that stores them. Must be called before all else.
   void sign_with(std::shared_ptr<const SigningKey> key);
   // Returns this coordinator's head, which tells which of its records are no longer valid. nullopt: it signs nothing.
   absl::StatusOr<std::optional<StoreHead>> head();
   // Whether all served records have to be signed again, so that one generation tells which are valid: the signing key
-  // is new, or too many single keys have a floor. To do so, call new_generation(), then sign_anew() for every served
-  // record, then forget_below() with that generation.
+  // is new, or too many single keys have a floor (lowest valid generation). To do so, call new_generation(), then
+  // sign_anew() for every served record, then forget_below() with that generation.
   absl::StatusOr<bool> should_sign_anew();
   absl::StatusOr<int64_t> new_generation();
   // Signs a record again. It must be a result of record_by_digest() whose signature was checked, so that nothing is
   // signed that others wrote into the file. A record from elsewhere, or one that is no longer served, stays as it is.
-  // A signed one is offered to the upstream again.
+  // A record that was signed is offered to the upstream again.
   absl::Status sign_anew(const KernelRecord& record);
   absl::Status forget_below(int64_t generation);
-  // Stores the newest head of each of other coordinators; keeps at most kMostHeads heads.
+  // Stores, of each other coordinator, the newest head (StoreHead); keeps at most kMostHeads heads.
   absl::Status put_heads(const std::vector<StoreHead>& heads);
   absl::StatusOr<std::vector<StoreHead>> heads();
   // Returns the newest stored head of a signer, or the current head if the signer is this coordinator.
@@ -356,9 +359,9 @@ class Store {
   // Stores devices that the upstream knows, so that jobs may be for them. Devices already stored stay unchanged.
   absl::Status put_devices(const std::vector<Device>& devices);
 
-  // --- objects, workers and devices (blobs.cpp, records.cpp)
-  // Stores an object. InvalidArgument: the digest is not that of the bytes. ResourceExhausted: the disk is full, or
-  // max_object_bytes is reached. blob() returns nullopt for an object that is missing or damaged.
+  // --- Objects, workers and devices (blobs.cpp, records.cpp). --- Stores an object. InvalidArgument: the digest is
+  // not that of the bytes. ResourceExhausted: the disk is full, or max_object_bytes is reached. blob() returns
+  // nullopt for an object that is missing or damaged.
   absl::Status put_blob(const std::string& digest, const std::string& bytes);
   absl::StatusOr<std::optional<std::string>> blob(const std::string& digest);
   absl::StatusOr<int64_t> object_bytes();  // total size of all compiled objects, in bytes

@@ -1,6 +1,6 @@
-// Keeps a store within its bounds, and makes backups. Backups are in one folder as STORE-TIME.db, each with its objects
-// in STORE-TIME.db.objects, where TIME is like 20261124T093012.123Z. A backup is recognised by its name alone, so
-// stores with the same file name must not share a folder of backups.
+// Keeps a store within its limits, and makes backups. Backups are in one folder as STORE-TIME.db, each with its
+// objects in STORE-TIME.db.objects, where TIME is like 20261124T093012.123Z. A backup is recognised by its name
+// alone, so stores with the same file name must not share a folder of backups.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ struct UpkeepOptions {
   std::string backups = {};  // folder of the backups, created if missing; empty: no backups can be made
   double backup_hours = 0;   // most hours between two backups; 0: backups are made on request only
   int keep_backups = 7;      // number of backups that are kept; 0: all
-  StoreBounds bounds = {};   // bounds of the store, enforced once a minute
+  StoreBounds bounds = {};   // size limits of the store, enforced once a minute
 };
 
 struct BackupMade {
@@ -47,7 +47,7 @@ class Upkeep {
   void sweep();
   void back_up_when_due();
   void keep_bounds();
-  // An entry of the folder of backups: a backup, or a file that belongs to one.
+  // An entry of the folder of backups: a backup, or a file that belongs to a backup.
   struct Entry {
     std::string backup, rest;  // file name of the backup, and what the entry's name has after it
     int64_t unix_s = 0;        // when the backup was made, in seconds since 1970
@@ -67,7 +67,7 @@ class Upkeep {
   bool ending_ = false;
   // No backup is tried before this time. Used by this object's thread alone.
   std::chrono::steady_clock::time_point next_try_ = {};
-  // Whether the store's bounds could not be kept. Used by this object's thread alone.
+  // Whether the store could not be kept within its limits. Used by this object's thread alone.
   bool full_ = false;
   std::thread thread_;
 };

@@ -117,7 +117,7 @@ StoreWriter::Attempt StoreWriter::attempt(const std::vector<Work*>& batch) {
   const int code = sql_->failure();
   if (!out.status.ok()) {
     if (sqlite3_get_autocommit(sql_->connection()) == 0) (void)sql_->script("ROLLBACK");
-    // After an I/O error, the transaction may be on the disk or not.
+    // After an I/O error it is unknown whether the transaction is on the disk, so the store is declared broken.
     if (is_failed_sync(code) || (out.committing && (code & 0xff) == SQLITE_IOERR)) break_down(out.status);
   }
   return out;
@@ -173,7 +173,7 @@ void StoreWriter::checkpoint_when_due() {
 void StoreWriter::look_at_files(bool changed) {
   const OwnFiles::Lost lost = files_.look(changed);
   if (lost == OwnFiles::Lost::kNothing || !broken().ok()) return;
-  // This process still has the log open, even if the log's name was removed.
+  // This process still has the log open even if its name was removed, so a checkpoint can save what is in it.
   const bool moved = lost == OwnFiles::Lost::kLog && checkpoint();
   break_down(absl::DataLossError(cat("store ", file_, ": ", files_.why(), " by another program while this one used it",
                                      moved ? "; what the log had was moved into the file" : "")));

@@ -62,7 +62,8 @@ void UpstreamCalls::cancel() {
 
 absl::StatusOr<UpstreamCalls::Answer<std::optional<KernelRecord>>> UpstreamCalls::record(const AskedRecord& asked,
                                                                                          const Via& via) {
-  // Uses the call for several records, because only its answer says whether the upstream could ask its own upstream.
+  // A single record is fetched with the call for several records, because only its answer says whether the upstream
+  // could ask its own upstream.
   v1::BatchGetKernelsRequest request;
   *request.add_items() = request_for(asked);
   v1::BatchGetKernelsResponse answer;

@@ -29,7 +29,7 @@ namespace wl {
 
 class UpstreamCalls {
  public:
-  // `signers`: one of them must have signed every record; empty: records may be signed with any key, or unsigned.
+  // `signers`: every record must be signed by one of them; empty: records may be signed with any key, or unsigned.
   UpstreamCalls(const std::shared_ptr<grpc::Channel>& channel, std::string where, std::vector<Signer> signers);
 
   template <typename T>
@@ -45,8 +45,8 @@ class UpstreamCalls {
   // Returns the records that the upstream serves now for these keys and environments, with their digest, key and
   // signature only; digest "": it serves none. The answer may cover only the first of `records`.
   absl::StatusOr<Answer<std::vector<KernelRecord>>> serves(const std::vector<NumberedRecord>& records, const Via& via);
-  // Returns the heads that the upstream gives (which tell what records are invalid), if sound and of one of the
-  // signers.
+  // Returns the heads that the upstream gives (StoreHead: which records of a signer are no longer valid), without
+  // those that are damaged or are of none of the signers.
   absl::StatusOr<std::vector<StoreHead>> heads(const Via& via);
   absl::Status offer_heads(const std::vector<StoreHead>& heads);
   // Uploads the object, unless the upstream has it already, and offers the record.

@@ -81,7 +81,8 @@ void Upstream::say_state() {
   spdlog::warn("upstream {}: cannot be reached, what is here is served without it: {}", options_.address, why);
 }
 
-// Returns false if the upstream could not be reached, so that some records have still to be offered.
+// Offers new records to the upstream. Returns false if some have still to be offered because the upstream cannot be
+// reached, the store has an error, or this object is being stopped.
 bool Upstream::offer_what_is_new() {
   if (options_.offer == OfferRule::kNone || Clock::now() < offers_from_) return true;
   for (;;) {
@@ -140,9 +141,10 @@ bool Upstream::check_fetched() {
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.check_s));
     return false;
   };
-  // The upstream raises a head after it has signed its records anew, and a pass that compares records meanwhile may
-  // compare some before. So heads are asked for before the pass and stored after it: every record here is then at least
-  // as new as the heads demand.
+  // A head (StoreHead) says below which generation the records of a signer are no longer valid. The upstream raises a
+  // head after it has signed its records anew, and a pass that compares records meanwhile may compare some before. So
+  // heads are asked for before the pass and stored after it: every record here is then at least as new as the heads
+  // demand.
   if (checked_up_to_ == 0) heads_ = calls_->heads({id_});
   const auto records = parts_.store->fetched_records(checked_up_to_, kRecordsAtOnce);
   if (!records.ok()) return over();
@@ -160,7 +162,7 @@ bool Upstream::check_fetched() {
   for (size_t i = 0; i < there->value.size(); ++i) {
     const NumberedRecord& record = (*records)[i];
     checked_up_to_ = record.id;
-    // A record that the upstream lacks may be one of the upstream's own upstream, which could not be asked.
+    // A record that the upstream lacks may be stored at the upstream's own upstream, which could not be asked.
     if (there->value[i].digest.empty() && !there->problem.empty()) continue;
     compare(record, there->value[i]);
   }
@@ -195,7 +197,8 @@ void Upstream::exchange_heads() {
   if (options_.offer == OfferRule::kNone) return;
   const auto heads = heads_of(*parts_.store);
   if (!heads.ok() || heads->empty()) return;
-  // A raised head excludes the old signatures of what the upstream was offered, so the new ones are offered first.
+  // A raised head (StoreHead) makes the old signatures of offered records invalid, so the new signatures are offered
+  // before the head.
   std::map<std::string, int64_t> oldest;
   for (const StoreHead& head : *heads) oldest[head.signed_by] = head.oldest;
   if (oldest != told_) {
@@ -211,8 +214,8 @@ void Upstream::exchange_heads() {
   }
 }
 
-// Stores the head of one signer, of whom no head is known yet. The heads of other signers are left to the next check,
-// since their records here may have been compared before the upstream signed them anew.
+// Stores the upstream's head of one signer, of whom no head is stored yet. The heads of other signers wait for the
+// next check, since their records here may have been compared before the upstream signed them anew.
 absl::Status Upstream::hear_head(const std::string& signer) {
   WL_ASSIGN_OR_RETURN(std::vector<StoreHead> heads, calls_->heads({id_}));
   std::erase_if(heads, [&](const StoreHead& head) { return head.signed_by != signer; });

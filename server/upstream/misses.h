@@ -1,5 +1,5 @@
-// Questions that the upstream could not answer a moment ago, which are remembered so that they are not asked again and
-// again. Bounded in number and time. Not thread-safe.
+// Remembers for some seconds which questions the upstream could not answer, so that they are not asked again and
+// again. The number of remembered questions is limited. Not thread-safe.
 #pragma once
 
 #include <chrono>

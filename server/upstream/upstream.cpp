@@ -103,8 +103,8 @@ void Upstream::ask(const std::vector<Question>& questions, const Via& via, std::
   patience_.notify_one();
 }
 
-// Makes `wait` wait for a question, which is queued if it is new. Returns false if the question is not asked; the wait
-// then has the reason.
+// Makes `wait` wait for the answer to a question, which is queued if it is new. Returns false if the question is not
+// asked, and notes the reason in `wait`.
 bool Upstream::join(const Question& question, const Via& via, const WaitPtr& wait) {
   const std::string text = question.text();
   if (const auto known = misses_.find(text, Clock::now())) {
@@ -145,7 +145,7 @@ void Upstream::call_back(const std::vector<WaitPtr>& waits) {
   for (const WaitPtr& wait : waits) wait->done(wait->asked);
 }
 
-// Ends a question. Returns the waits for it that wait for no other question.
+// Ends a question. Returns those waits for its answer that have no other open question left.
 std::vector<Upstream::WaitPtr> Upstream::settle(const std::string& question, const Outcome& outcome) {
   std::vector<WaitPtr> over;
   const std::lock_guard lock(mutex_);

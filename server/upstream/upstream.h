@@ -45,7 +45,7 @@ struct UpstreamOptions {
 // What an Upstream needs of the coordinator. Functions are called on any thread.
 struct UpstreamParts {
   Store* store = nullptr;  // the coordinator's store, which must outlive the Upstream
-  // Signers, one of whom must have signed every record; empty: records of any signature, or of none, are taken.
+  // Every record must be signed by one of these signers; empty: any signature, or none, is accepted.
   std::vector<Signer> signers = {};
   // Returns why a record is refused; "": it is not.
   std::function<std::string(const KernelRecord&)> why_not = [](const auto&) { return ""; };
@@ -83,9 +83,9 @@ class Upstream {
   // the latest after `patience`. An answer that comes later is stored for the next caller. `via`: the coordinators that
   // the questions have passed before this one.
   void ask(const std::vector<Question>& questions, const Via& via, std::chrono::milliseconds patience, Done done);
-  // Returns why a question with this Via is not asked; "": it may be.
+  // Returns why a question that has passed the coordinators of `via` is not asked; "": it may be asked.
   std::string why_not_ask(const Via& via) { return wl::why_not_ask(id_, via); }
-  void wake();  // Says that a record was promoted, which may have to be offered.
+  void wake();  // Says that a record was promoted, which may have to be offered to the upstream.
   // Ends all calls. Runs all callbacks before it returns, and none later.
   void stop();
 
@@ -101,7 +101,7 @@ class Upstream {
     std::multimap<Clock::time_point, std::shared_ptr<Wait>>::iterator at;  // the place of this Wait in waits_
   };
   using WaitPtr = std::shared_ptr<Wait>;
-  // A question that is open, and the waits for its answer.
+  // An open question, and the callers that wait for its answer.
   struct Flight {
     Question question;
     Via via;
@@ -125,8 +125,9 @@ class Upstream {
   absl::StatusOr<bool> bring(const Question& question, const Via& via, std::string* problem);
   absl::Status check_age(const KernelRecord& record);
   absl::StatusOr<bool> bring_record(const Question& question, const Via& via, std::string* problem);
-  absl::Status note(absl::Status call, bool asked);  // notes whether the upstream can be reached; returns `call`
-  std::string unreachable() const;                   // The caller must hold mutex_.
+  // Notes from the status of a call whether the upstream can be reached; returns `call`.
+  absl::Status note(absl::Status call, bool asked);
+  std::string unreachable() const;  // The caller must hold mutex_.
   // Whether a warning may be logged now, at most one a minute. The lock must be held.
   bool say_now();
   // Defined in duties.cpp:
@@ -153,7 +154,8 @@ class Upstream {
   std::multimap<Clock::time_point, WaitPtr> waits_;
   Misses misses_;
   bool stopping_ = false, woken_ = false;
-  // Whether a call to the upstream has ended, and whether the last one could not reach the upstream.
+  // `known_`: whether any call to the upstream has ended; `away_`: whether the last of these calls could not reach
+  // it.
   bool known_ = false, away_ = false;
   std::string why_away_;
   Backoff backoff_;
@@ -161,9 +163,11 @@ class Upstream {
 
   // The thread of keep() alone uses the following members.
   bool said_any_ = false, said_away_ = false;
-  int64_t offered_up_to_ = 0, checked_up_to_ = 0;  // ids up to which records were offered, and checked
-  absl::StatusOr<std::vector<StoreHead>> heads_;   // heads of the upstream, as they were before the current check
-  std::map<std::string, int64_t> told_;            // StoreHead::oldest of each signer, as the upstream was told last
+  // Ids up to which records were offered to the upstream, and compared with its records.
+  int64_t offered_up_to_ = 0, checked_up_to_ = 0;
+  // The upstream's heads (StoreHead), as they were before the current check.
+  absl::StatusOr<std::vector<StoreHead>> heads_;
+  std::map<std::string, int64_t> told_;  // StoreHead::oldest of each signer, as the upstream was told last
   Clock::time_point offers_from_ = {}, check_from_ = {};
 
   std::vector<std::thread> threads_;

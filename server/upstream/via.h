@@ -16,7 +16,8 @@ inline constexpr size_t kMostHops = 8;
 std::string print_via(const Via& via);
 // Reads the text of print_via(). A text that is longer than print_via() writes counts as kMostHops hops.
 Via parse_via(std::string_view text);
-// Returns why the coordinator with this id must not pass on a question with this Via; "": it may.
+// Returns why the coordinator with this id must not pass on a question that has passed the coordinators of `via`; "":
+// it may.
 std::string why_not_ask(const std::string& id, const Via& via);
 
 }  // namespace wl

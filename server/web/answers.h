@@ -1,5 +1,5 @@
-// A cache of answers for a second, by question and by who may see the same, so that many open pages cost as much as
-// one.
+// A cache that keeps the answers of the web pages for one second, by question and by what the caller may see, so that
+// many open pages cost as much as one.
 #pragma once
 
 #include <chrono>

@@ -22,7 +22,7 @@ struct WebQuery {
   std::map<std::string, std::string> parameters;  // the parameters of the URL's query, by name
 };
 
-// What the functions of the API get their data from.
+// The sources from which the functions of the API read.
 struct WebData {
   explicit WebData(const Serving& serving_in)
       : serving(serving_in), curves(serving_in.store), drawings(&serving_in.engine->compiler()) {}
@@ -35,12 +35,13 @@ struct WebData {
 // exist, or not for this reader.
 using WebAnswer = absl::StatusOr<WebJson>(WebData& data, const WebQuery& query);
 
-WebAnswer jobs_json;        // jobs.cpp: the list of jobs, newest first; before=ID: only older ones
-WebAnswer job_json;         // job.cpp: a job with its groups
-WebAnswer curves_json;      // job.cpp: for every group of a job, the trials that were faster than all before
-WebAnswer group_json;       // job.cpp: all trials of one group
-WebAnswer kernels_json;     // kernels.cpp: rates of the machine, and what each kernel of a job reaches
-WebAnswer graph_json;       // kernels.cpp: the picture of a job's graph, and why its groups are as they are
+WebAnswer jobs_json;    // jobs.cpp: the list of jobs, newest first; before=ID: only older ones
+WebAnswer job_json;     // job.cpp: a job with its groups
+WebAnswer curves_json;  // job.cpp: for every group of a job, the trials that were faster than all before
+WebAnswer group_json;   // job.cpp: all trials of one group
+// Kernels.cpp: compute and memory rates of the machine, and time, bytes and FLOPs of each kernel of a job.
+WebAnswer kernels_json;
+WebAnswer graph_json;       // kernels.cpp: the picture of a job's graph, and the reasons for its groups
 WebAnswer workers_json;     // workers.cpp: the workers, and what each of them is measuring
 WebAnswer records_json;     // records.cpp: the list of records, newest first; after=TOKEN: the next page
 WebAnswer record_json;      // records.cpp: one record, by its digest

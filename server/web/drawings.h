@@ -22,7 +22,7 @@ struct Drawing {
     std::string ops = {};                   // the ops that the kernel computes
     std::vector<std::string> reasons = {};  // what the explanation of the cover says about the group, by lines
   };
-  absl::Status status;       // the error for which there is no drawing
+  absl::Status status;       // not OK: there is no drawing, for this reason
   std::string picture = {};  // the picture as SVG
   std::vector<std::string> summary = {};
   std::vector<Kernel> kernels = {};

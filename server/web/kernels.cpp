@@ -1,4 +1,5 @@
-// Answers with what a job's kernels reach compared with the rates of the machine, and with the picture of its graph.
+// Answers with a job's kernels and the machine's rates, which a page compares, and with the picture of the job's
+// graph.
 #include "compiler/base/code.h"
 #include "compiler/ir/text.h"
 #include "compiler/model/rates.h"
@@ -34,7 +35,8 @@ std::vector<KernelPoint> points_of(const JobResult& result) {
   return points;
 }
 
-// Returns the points of a job without a result: its groups with a record. Their default schedule moves the same bytes.
+// Returns the kernels of a job without a result: those of its groups that have a record. The number of bytes that the
+// default schedule moves is taken to be that of the record.
 absl::StatusOr<std::vector<KernelPoint>> points_so_far(const WebData& data, const WebQuery& query, const Job& job) {
   std::vector<KernelPoint> points;
   for (const GroupProgress& group : job.progress.groups) {

@@ -73,7 +73,7 @@ absl::StatusOr<WebJson> record_json(WebData& data, const WebQuery& query) {
   RecordRow row;
   row.record = std::move(record);
   WebJson json = record_row_json(row);
-  // These fields are removed, because record_message() does not read them.
+  // record_message() does not read these fields, so the JSON must not have them.
   for (const char* name : {"created_ms", "pinned", "team"}) json.erase(name);
   json["samples_ns"] = row.record.samples_ns;
   json["default_samples_ns"] = row.record.default_samples_ns;

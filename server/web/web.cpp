@@ -187,7 +187,7 @@ HttpAnswer Web::Impl::with_headers(HttpAnswer answer) const {
 HttpAnswer Web::Impl::served(const WebFile& file, const HttpQuestion& question) const {
   HttpAnswer answer;
   answer.type = file.type;
-  // The browser asks each time whether its copy is current, since another version may serve here later.
+  // A coordinator of another version may serve here later, so the browser asks each time whether its copy is current.
   answer.headers = {{"Cache-Control", "no-cache"}, {"ETag", file.tag}};
   if (question.known == file.tag)
     answer.status = 304;
@@ -232,7 +232,8 @@ absl::StatusOr<KeptAnswer> Web::Impl::answer_to(const Route& route, std::vector<
   if (auto kept = answers.find(key)) return *std::move(kept);
   if (!at_once.take(1)) return absl::UnavailableError("so many others ask that this has to wait; ask again");
   const absl::StatusOr<WebJson> json = [&] {
-    const absl::Cleanup give = [this] { at_once.give(1); };  // gives the place back even if make() throws
+    // Ends this answer's share of `at_once` even if make() throws.
+    const absl::Cleanup give = [this] { at_once.give(1); };
     return route.make(data, {.reader = reader, .parts = std::move(parts), .parameters = question.parameters});
   }();
   WL_RETURN_IF_ERROR(json.status());

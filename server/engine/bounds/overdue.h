@@ -36,10 +36,11 @@ class Overdue {
   // name at no cost.
   void noted(const std::string& worker, Clock::time_point now);
   bool is_noted(const std::string& worker, Clock::time_point now) const;
-  // Returns those of `workers` to which the others are preferred because of noted(); none if that would be all of them.
+  // Returns those of `workers` that get work only if no other worker is there, because of noted(); none if that would
+  // be all of them.
   std::vector<std::string> last_of(const std::vector<std::string>& workers, Clock::time_point now) const;
   bool nobody_is_noted() const { return notes_.empty(); }
-  void forget(Clock::time_point now);  // forgets notes that ended more than an hour ago
+  void forget(Clock::time_point now);  // deletes notes that expired more than an hour ago
 
  private:
   bool is_noted_as(const std::string& who, Clock::time_point now) const;

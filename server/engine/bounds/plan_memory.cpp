@@ -27,7 +27,7 @@ int64_t control_group_limit() {
     for (std::string path = line.substr(3);; path.resize(path.rfind('/'))) {
       std::ifstream file(cat("/sys/fs/cgroup", path, "/memory.max"));
       int64_t most = 0;
-      if (file >> most) least = std::min(least, most);  // without a limit the file says "max", which is no number
+      if (file >> most) least = std::min(least, most);  // without a limit, the file contains "max", which is no number
       if (path.empty() || path == "/") break;
     }
   }
@@ -81,7 +81,8 @@ void PlanMemory::give(const std::string& caller, int64_t bytes) {
 
 void PlanMemory::keep(int64_t job_id, std::unique_ptr<Held> held) {
   const std::lock_guard lock(mutex_);
-  of_job_[job_id].swap(held);  // an earlier reservation of the job is destroyed after the lock is released
+  // `held` now has the job's earlier reservation, if any, which is destroyed after the lock is released.
+  of_job_[job_id].swap(held);
 }
 
 void PlanMemory::keep_anyway(int64_t job_id, int64_t bytes) {
@@ -92,7 +93,8 @@ void PlanMemory::keep_anyway(int64_t job_id, int64_t bytes) {
 }
 
 void PlanMemory::release_if(const std::function<bool(int64_t job_id)>& is_done) {
-  std::vector<std::unique_ptr<Held>> done;  // reservations, destroyed after the lock is released
+  // The reservations of jobs that are done, which are destroyed after the lock is released.
+  std::vector<std::unique_ptr<Held>> done;
   std::vector<int64_t> ids;
   {
     const std::lock_guard lock(mutex_);

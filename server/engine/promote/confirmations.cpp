@@ -8,7 +8,8 @@
 namespace wl {
 namespace {
 
-// The most claims on a finalist: the claim of the worker that promoted it, and those of up to three other workers.
+// Maximum number of claims on a finalist: the claim of the worker that promoted it, and those of up to three other
+// workers.
 constexpr size_t kMostClaims = 4;
 
 // Removes claims of workers that may be the same as the worker of an earlier claim (Workers::may_be_one()), since their
@@ -64,8 +65,8 @@ bool Searches::somebody_is_left(const Search& search, const std::vector<Claim>& 
   });
 }
 
-// Sets aside a finalist on which workers disagree, so that it is not served. Returns kYes instead for a default
-// schedule that is to be served as this coordinator builds it.
+// Sets aside a finalist on which workers disagree, so that it is not served, and returns kDisputed. A default schedule
+// is instead served, and kYes returned, if the search settles for it and this coordinator built its object.
 Searches::Confirmed Searches::dispute(Search& search, const KernelRecord& record, std::string what,
                                       std::string remedy) {
   if (search.settle && is_built_here(search, record)) {

@@ -6,7 +6,8 @@
 namespace wl {
 namespace {
 
-// The most promotions of a search: a disturbed promotion is repeated only while there were fewer.
+// Maximum number of promotions of a search. A promotion whose timing was disturbed is repeated only while there were
+// fewer.
 constexpr int64_t kMostPromotions = 4;
 
 }  // namespace
@@ -21,7 +22,7 @@ void Searches::conclude_stored(Search& search) {
   const bool all_known = std::all_of(here.begin(), here.end(), [&](const auto& name) {
     return known.contains(principal_of(name)) || known.contains(on_machine(workers_->machine_of(name)));
   });
-  // Waits: the next tick looks for workers again.
+  // Returning here means to wait: the next tick looks for workers again.
   if (all_known && Clock::now() - search.taken_up < workers_->away()) return;
   search.unconcluded = false;
   const absl::Status status = conclude(search, /*may_ask=*/true);
@@ -66,10 +67,10 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
       case Confirmed::kAsked:
         return absl::OkStatus();
       case Confirmed::kRefuted:
-        mark(search);  // the promotion is repeated by other workers
+        mark(search);  // the search's next step has other workers repeat the promotion
         return absl::OkStatus();
       case Confirmed::kDisputed:
-        // The search is concluded with its next finalist.
+        // The disputed finalist is set aside, and the search is concluded with its next one.
         return conclude(search, may_ask);
     }
   } else if (may_settle(search)) {
@@ -87,7 +88,8 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
     return absl::OkStatus();
   }
   if (record && options_.vouch && is_built_here(search, *record)) options_.vouch(&*record);
-  // Another job that joined the search of a job which verifies winners again may need more trials than the record had.
+  // If a search only verifies another environment's record, another job that joined it may need more trials than that
+  // record had.
   const bool needs_more = elsewhere && !search.stop && search.input.needed > elsewhere->trials_asked;
   return take_finals(search, record, elsewhere.has_value(), goes_on || needs_more);
 }

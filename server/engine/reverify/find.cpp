@@ -13,9 +13,10 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostOfJob = 256;  // most winners in a job; further ones get another job
+constexpr size_t kMostOfJob = 256;  // maximum number of winners that a job verifies; the next job verifies further ones
 constexpr int kPage = 256;          // number of records that are read at a time
-// How often winners are looked for at most, for workers of one class that register again and again.
+// The least time between two searches for winners on behalf of one class of workers, which may register again and
+// again.
 constexpr auto kLookEvery = std::chrono::minutes(10);
 
 // The rows of the jobs to be made, by target and team.
@@ -43,7 +44,7 @@ struct Looking {
   const Device& device;  // device of the worker that could verify the winners
   const std::string &team, &target;
   std::set<std::string> known;  // digests of records that some job verifies or has verified
-  // Teams and keys whose newest record was seen: older records of a key do not count.
+  // The pairs of a team and a key whose newest record was seen: older records of such a pair are skipped.
   std::set<std::pair<std::string, std::string>> seen;
 };
 

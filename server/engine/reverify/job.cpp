@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-// The most winners of a job that are verified at once, if there are that many workers.
+// Maximum number of winners of a job that are verified at once; there are at most as many as workers.
 constexpr int kMostAtOnce = 8;
 constexpr int kMostWinners = 100'000;
 constexpr int64_t kTrials = 2;  // trials that a winner's search needs: the default schedule and the winner's plan

@@ -12,9 +12,10 @@
 namespace wl {
 namespace {
 
-constexpr std::string_view kUnsplit = "/unsplit";  // suffix of the cover's name if no group is replaced by its parts
+// Suffix of the name of a cover in which no group is replaced by its parts.
+constexpr std::string_view kUnsplit = "/unsplit";
 
-// Adds groups to be searched that no cover of the plan launches.
+// Adds groups of other covers to a plan: they are searched, although no launch of the plan runs them.
 void add_searched(JobPlan& plan, const std::vector<PlannedGroup>& groups) {
   for (const PlannedGroup& group : groups) {
     const auto is_it = [&](const PlannedGroup& known) { return known.key == group.key; };
@@ -49,7 +50,7 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   const TuneOptions& asked = job.row.options;
   if (job.whole.decided) return true;
   std::vector<std::string> names = compiler_->simpler(asked.cover);
-  // Only CPU sessions of workers can time chains.
+  // On GPUs the job's cover stays as it is, since only CPU sessions of workers can time chains.
   job.whole.decided = asked.kernels_alone || names.empty() || job.plan->machine.target->is_gpu();
   if (job.whole.decided) return true;
   if (!job.whole.simpler) {

@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostRaces = 3;  // most batches in a race
+constexpr int64_t kMostRaces = 3;  // maximum number of batches in a race
 
 // Returns the row of a race's n-th batch. The row's phase is n, not 0, because a job waits for it as for a promotion.
 BatchRow row_of(const Race& race, const Batch& batch, int64_t phase) {
