@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 constexpr auto kFirstBackoff = milliseconds(100);
 constexpr auto kMaxBackoff = milliseconds(2000);
 constexpr auto kSaysWork = std::chrono::minutes(1);
-// The time limit of one call to the coordinator, besides the time that it may wait for work.
+// The time limit of one call to the coordinator, in addition to the time that the call waits for work.
 constexpr auto kPatience = milliseconds(20'000);
 
 // A lock on the machine for measurements. GPUs hold it together. The CPU holds it alone, because compilers and the
@@ -110,7 +110,7 @@ class Agent {
       }
       const auto answer = calls_.acquire(wait_s());
       if (!answer.ok()) {
-        // Either the coordinator cannot be reached, or it has restarted and does not know this process any more.
+        // Either the coordinator cannot be reached, or it has restarted and does not know this worker any more.
         registered_ = false;
         attendance_.reset();
         state_.rest();
@@ -256,7 +256,7 @@ class Agent {
   const AgentOptions& options_;
   MachineLock* const machine_lock_;
   ReusedState state_;
-  std::vector<MeasuredRates> rates_;  // measured peak rates of the device; empty: not measured yet
+  std::vector<MeasuredRates> rates_;  // measured peak rates of the device; empty until they are measured
   bool told_rates_ = false;
   bool sound_ = false;  // set once this machine has run a known kernel correctly (measure_soundly)
   const std::stop_token stop_;
@@ -264,7 +264,8 @@ class Agent {
   bool registered_ = false;
   Clock::time_point worked_, says_work_from_ = {};
   size_t batches_ = 0, trials_ = 0;  // numbers of batches and trials that this agent has reported
-  std::set<std::string> logged_;     // the reasons for failure that were logged since the worker was last registered
+  // the errors that were logged since the worker was last registered; each is logged only once
+  std::set<std::string> logged_;
   Backoff backoff_{kFirstBackoff, kMaxBackoff};
   std::mutex mutex_;
   std::condition_variable stopped_;

@@ -70,7 +70,7 @@ absl::Status Calls::register_process(const std::vector<Device>& devices, const s
   const std::lock_guard lock(mutex_);
   registered_.renew = milliseconds(std::max<int64_t>(10, static_cast<int64_t>(answer.renew_s() * 1000)));
   registered_.epoch = answer.epoch();
-  // The answer of an older coordinator has no name; the name in the request is valid then.
+  // An older coordinator answers without a name; then the name in the request is valid.
   if (!answer.name().empty()) registered_.name = answer.name();
   return absl::OkStatus();
 }
@@ -177,10 +177,10 @@ void Attendance::attend(const std::stop_token& stop) const {
     const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
     const auto begun = std::chrono::steady_clock::now();
     const absl::Status end = calls_->attend(&context);
-    // FailedPrecondition: another process has the worker's name, or this process has to register again, which starts a
-    // new Attendance. Unimplemented: the coordinator is older than this call.
+    // FailedPrecondition: another process has the worker's name, or this process has to register again, and then
+    // starts a new Attendance. Unimplemented: the coordinator is older than this call.
     if (absl::IsUnimplemented(end) || absl::IsFailedPrecondition(end)) return;
-    // A call that lasted this long was accepted, so the delays start small again.
+    // The coordinator accepted a call that lasted this long, so the next delay is short again.
     if (std::chrono::steady_clock::now() - begun > kMostAttendAgain) backoff.reset();
     std::unique_lock lock(mutex);
     waits.wait_for(lock, stop, backoff.next(), [] { return false; });

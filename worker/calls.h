@@ -45,8 +45,8 @@ class Calls {
   // Uploads those objects of the trials that the coordinator does not have yet. `objects`: bytes by trial number.
   absl::Status upload(const std::vector<Trial>& trials, const std::map<int64_t, std::string>& objects);
   absl::Status report(const v1::Lease& lease, const std::vector<Trial>& trials);
-  // Returns a lease, best effort within 2 s: a lease that is not released expires by itself. `unable`: whether this
-  // worker cannot do the work; if not, it was told to stop.
+  // Returns a lease to the coordinator, best effort within 2 s: a lease that is not returned expires by itself.
+  // `unable`: true if this worker cannot do the work, false if it was told to stop.
   void release(const v1::Lease& lease, const std::string& reason, bool unable);
   // Keeps a call open by which the coordinator notices at once that this process has ended, for whatever reason. Blocks
   // until the call ends, and returns its error. Unimplemented: an older coordinator does not have this call.
@@ -101,7 +101,7 @@ class Renewer {
   ~Renewer();
   Renewer(const Renewer&) = delete;
   Renewer& operator=(const Renewer&) = delete;
-  // The flag becomes true when the lease is lost or cancelled, or when the worker has to stop.
+  // Returns a flag that becomes true when the lease is lost or cancelled, or when the worker has to stop.
   const std::atomic<bool>* cancel() const { return &cancel_; }
   bool lost() const { return lost_; }
   void progress(const std::string& phase, int64_t counter);

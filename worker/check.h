@@ -46,7 +46,7 @@ std::string json_of(const MachineCheck& check);  // returns the check as JSON, w
 // folder and identity of the machine.
 void check_host(const MeasureOptions& options, std::vector<Finding>* findings);
 // Returns what may keep kernels from being compiled and loaded here, and what to do about it: "; WHAT FOUND: TODO" for
-// each of work folder, process limits and memory that is not in order.
+// each problem with the work folder, the process limits or the memory.
 std::string remedies(const MeasureOptions& options);
 // Times a copy and multiply-adds on a device: the CPU if `gpu` is null. Adds the rates, a finding that says whether the
 // kernels worked, and one about a GPU's clock.

@@ -139,7 +139,8 @@ Finding limits_finding() {
   struct Row {
     __rlimit_resource_t resource;
     const char *name, *flag;
-    // The limit below which the check warns, in bytes or items; and how many of these one unit of ulimit stands for.
+    // `least`: the check warns if the limit is below this number of bytes or items. `unit`: how many of them one unit
+    // of the shell's ulimit command is.
     double least, unit;
   };
   constexpr Row kRows[] = {{RLIMIT_AS, "address space", "-v", kLeastMemoryGb * kGb, 1024},

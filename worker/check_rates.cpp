@@ -33,7 +33,7 @@ std::pair<double, std::string> cpu_clock() {
   return {0, ""};
 }
 
-// Returns the f32 multiply-adds that a unit (an SM or CU; compiler/target/target.h) completes in a clock cycle, from
+// Returns the f32 multiply-adds that a multiprocessor (SM or CU) completes in a clock cycle, from
 // the vendors' throughput tables; 0: not known.
 int lanes_of_unit(const std::string& target) {
   static const auto* const kRows = new std::map<std::string, int>{

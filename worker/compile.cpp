@@ -147,7 +147,7 @@ SetupCommand setup_of(const Batch& batch) {
     setup.libraries = setup.libraries || !candidate.source.library.empty();
   }
   setup.threads = std::clamp(setup.threads, 1, most);
-  // The CPU time suffices for each candidate to be checked, timed and checked again, each up to a deadline, and for one
+  // The CPU time suffices to check, time and check again every candidate, each step up to its deadline, and one
   // candidate more.
   setup.cpu_s = 3 * (batch.recipe.deadline_ns / 1'000'000'000 + 2) * static_cast<int64_t>(batch.candidates.size() + 1);
   return setup;

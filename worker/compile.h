@@ -16,9 +16,9 @@ namespace wl {
 // family. Returns "none" if there is no such GPU.
 std::string device_of(const Batch& batch, const MeasureOptions& options);
 
-// Returns a name for the set of batches that may share one runner; batches with the same name share one. A GPU's runner
-// serves all batches of its device. A CPU's runner shares its process with the candidates, so it serves only the rounds
-// of one search and trace. Empty: the runner serves this batch alone, such as a promotion.
+// Returns a name for the batches that may share one runner: those for which it is equal. A GPU's runner serves all
+// batches of its device. A CPU's runner shares its process with the candidates, so it serves only the rounds of one
+// search and trace. Empty: the runner serves this batch alone, for example a promotion.
 std::string serves_of(const Batch& batch, const std::string& device);
 
 // Returns the setup command for a batch's problem and recipe, without a seed, which the caller sets.

@@ -26,7 +26,7 @@ struct CompilePool::Call {
   const CompileOptions& options;
   std::vector<Compiled> results;
   std::vector<Unit> queue;
-  size_t left = 0;  // number of candidates that are not finished, without duplicates
+  size_t left = 0;  // number of different candidates that are not finished; equal candidates count once
   size_t running = 0;
   std::set<std::string> written;  // digests of the objects that were written to the folder
   absl::Status failure;

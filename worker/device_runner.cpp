@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-constexpr int kStopsAtSetup = 8;  // number of stops by a signal that are excused in a row during setup
+constexpr int kStopsAtSetup = 8;  // while a runner is set up, this many stops by a signal in a row are excused
 constexpr int64_t kSetupDeadline = 120'000'000'000, kHealthDeadline = 30'000'000'000;
 // Largest number of batches that one runner of a CPU serves. The runner's limit of CPU time, which is fixed before its
 // first candidate, allows for them.
@@ -27,14 +27,16 @@ DeviceRunner::DeviceRunner(Runner::Options options, SetupCommand setup, ReusedSt
 
 DeviceRunner::~DeviceRunner() {
   if (!keeps() || !runner_.running()) return;
-  runner_.watch(nullptr, nullptr, nullptr);  // the cancel flag and the callbacks end with this measurement
+  // the kept runner must not use the cancel flag and callbacks of this measurement any more
+  runner_.watch(nullptr, nullptr, nullptr);
   state_->runner = std::move(runner_);
   state_->serves = serves_;
   state_->batches = served_ + 1;
 }
 
 absl::StatusOr<PrivateFolder> DeviceRunner::make_folder(const std::string& work_dir) {
-  if (is_gpu()) return PrivateFolder::make(work_dir);  // a GPU's runner gets its code over the socket
+  // a GPU's runner needs no common folder, since it gets its code over the socket
+  if (is_gpu()) return PrivateFolder::make(work_dir);
   const bool goes_on =
       keeps() && state_->runner.running() && state_->serves == serves_ && state_->batches < kMostBatches;
   if (state_ != nullptr && !goes_on) state_->rest();
@@ -84,12 +86,13 @@ absl::Status DeviceRunner::ready(uint64_t seed) {
     }
     if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed))
       return absl::CancelledError("cancelled");
-    WL_RETURN_IF_ERROR(retire());  // earlier candidates may have damaged the runner, so a fresh one tries again
+    WL_RETURN_IF_ERROR(retire());  // earlier candidates may have damaged the runner, so a fresh one is tried
   }
   loaded_.clear();
   canary.reset();
-  // Two kinds of failures do not count: those of a runner that candidates of an earlier batch may have damaged, and
-  // those of a runner that a signal stopped, since no candidate of this batch is loaded that could have sent it.
+  // Failures of two kinds are not counted: those of a runner that candidates of an earlier batch may have damaged; and
+  // those of a runner that a signal stopped, since no candidate of this batch is loaded yet that could have sent the
+  // signal.
   int excuses = kStopsAtSetup;
   for (;;) {
     WL_RETURN_IF_ERROR(start());

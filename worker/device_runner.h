@@ -16,8 +16,8 @@
 
 namespace wl {
 
-// The state that outlives a batch: compiler processes, objects, and a runner, whose arguments or context take long to
-// make.
+// The state that outlives a batch: compiler processes, objects, and a runner, whose arguments (CPU) or context (GPU)
+// take long to make.
 struct ReusedState {
   std::unique_ptr<CompilePool> pool;
   KeptObjects objects;

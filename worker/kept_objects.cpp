@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<Compiled>> KeptObjects::provide(
     const std::function<absl::StatusOr<std::vector<Compiled>>(const std::vector<Candidate>&)>& compile) {
   std::vector<Compiled> out(candidates.size());
   std::vector<Candidate> missing;
-  std::vector<size_t> places;  // indices in `out` of the candidates whose objects were not kept
+  std::vector<size_t> places;  // for each element of `missing`, its candidate's index in `out`
   for (size_t i = 0; i < candidates.size(); ++i) {
     const std::string* const object = find(candidates[i].source);
     if (object == nullptr) {

@@ -18,7 +18,7 @@ namespace wl {
 
 class KeptObjects {
  public:
-  // `most_bytes`: limit for all objects together. The least recently used objects are forgotten first.
+  // `most_bytes`: limit for all objects together. Beyond it, the least recently used objects are dropped.
   explicit KeptObjects(size_t most_bytes = size_t{64} << 20) : most_bytes_(most_bytes) {}
 
   // Keeps the object of a kernel. The object's translation unit must hold no other kernel.

@@ -22,9 +22,9 @@ namespace wl {
 namespace {
 
 constexpr double kCanaryMoved = 0.10;
-constexpr int64_t kCanaryEvery = 300'000'000;  // ns; candidates that take less than this together share one canary run
+constexpr int64_t kCanaryEvery = 300'000'000;  // ns between two canary runs; short candidates share one canary run
 constexpr size_t kRecheckSamples = 64;
-constexpr int kMostStops = 3;  // number of a runner's stops by a signal that are excused in one batch
+constexpr int kMostStops = 3;  // how many stops of the runner by a signal are excused in one batch
 
 double seconds_since(int64_t begin) {
   return static_cast<double>(monotonic_ns() - begin) * 1e-9;
@@ -110,12 +110,12 @@ class Measurement {
   // kMostStops times, since a candidate may stop its own runner.
   bool excused() { return device_.runner().was_stopped() && stops_left_-- > 0; }
 
-  // Handles the error of a command for a candidate. Marks the candidate as failed if the error is its fault, and leaves
-  // it open if a signal stopped the runner. Returns errors that are the worker's fault.
+  // Handles the error of a command for a candidate. If the error is the candidate's fault, marks the candidate as
+  // failed; if a signal stopped the runner, leaves the candidate open. Returns errors that are the worker's fault.
   absl::Status blame(size_t i, const absl::Status& status) {
     if (status.ok()) return status;
     if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;
-    if (absl::IsOutOfRange(status)) {  // the library has fewer algorithms than proposed; the runner is intact
+    if (absl::IsOutOfRange(status)) {  // the library lacks the candidate's algorithm; the runner is intact
       fail(i, Outcome::kRejected, std::string(status.message()));
       return in_damaged_ ? device_.retire() : absl::OkStatus();
     }
@@ -289,7 +289,7 @@ class Measurement {
     trials_[i].samples_ns = std::move(samples.samples_ns);
     trials_[i].hopeless = samples.hopeless;
     judged_[i] = true;
-    // The best time, with which later candidates of this batch are compared, includes this candidate's.
+    // Later candidates of this batch are compared with the best time so far, which may be this candidate's.
     const auto ns = static_cast<int64_t>(undisturbed_ns(trials_[i].samples_ns));
     if (ns > 0 && (recipe_.best_ns == 0 || ns < recipe_.best_ns)) recipe_.best_ns = ns;
     report("measure", judged_count());

@@ -24,8 +24,9 @@ struct Compiled;
 // each, so call it once. `sandbox` becomes a detail of the device, for reports.
 Device describe_device(Sandbox sandbox = Sandbox::kNone);
 
-// Checks whether compilers and candidates can run in a bubblewrap. FailedPrecondition says what is missing and what to
-// do. Takes about 20 ms; longer if a compiler is outside /usr, which is then tried on a small text in `work_dir`.
+// Checks whether compilers and candidates can run in a sandbox that bubblewrap makes. FailedPrecondition says what is
+// missing and what to do. Takes about 20 ms; longer if a compiler is outside /usr, which is then tried on a small text
+// in `work_dir`.
 absl::Status sandbox_serves(const std::string& work_dir);
 
 // The GPUs that the drivers of this machine show, and the reasons for missing ones. A child process with a deadline

@@ -41,7 +41,8 @@ class ChainMeasurement {
     const auto buffers = static_cast<int>(batch.problem.buffers.size());
     for (const KernelChain& chain : batch.chains) {
       arenas_.push_back(plan_arena(lifetimes_of(chain, buffers)));
-      // The arena has one more unit, since the offset of an empty value may equal its size and must lie inside.
+      // One unit of alignment is added, since the offset of an empty value may equal the arena's size but must lie
+      // inside it.
       arena_bytes_ = std::max(arena_bytes_, arenas_.back().bytes + kArenaAlignment);
     }
     for (size_t i = 0; i < trials_.size(); ++i) {
@@ -200,7 +201,8 @@ class ChainMeasurement {
   const Batch& batch_;
   const MeasureOptions& options_;
   std::vector<Compiled> compiled_;  // for each kernel of the batch, the result of compiling it
-  std::vector<Arena> arenas_;       // for each chain, the arena of its values; all arenas occupy the same memory
+  // for each chain, the places of its intermediate values in the arena, which all chains share
+  std::vector<Arena> arenas_;
   int64_t arena_bytes_ = 0;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;

@@ -19,9 +19,9 @@ namespace {
 constexpr const char* kPrefix = "measure.";
 constexpr const char* kOwner = "/.owner";
 
-// A lock (flock) on the parent of private folders; there is none if the parent cannot be opened. Held shared while a
-// folder is being made and has no owner file yet. If it can be held exclusively, every folder without an owner file was
-// left by a killed process.
+// A lock (flock) on the folder that contains the private folders. A process holds it shared while it makes a private
+// folder that has no owner file yet. So while a process holds it exclusively, every private folder without an owner
+// file was left by a killed process. Nothing is locked if the folder cannot be opened.
 class ParentLock {
  public:
   ParentLock(const std::string& parent, int operation)

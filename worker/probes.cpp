@@ -279,8 +279,8 @@ struct Read {
 
 Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thread) {
   const int64_t vector = 4 * cpu_row(device).lanes, step = vector * kSums;
-  // A region larger than kReadByRun is read in parts, the next part in each run, so that the caches have evicted a part
-  // before it is read again.
+  // If a region is larger than kReadByRun, each run reads only the next part of it, so that the caches have evicted a
+  // part before it is read again.
   const int64_t parts = std::max<int64_t>(1, bytes_of_thread / kReadByRun);
   const int64_t bytes = std::max(step, bytes_of_thread / parts / step * step);
   const int64_t passes = std::max<int64_t>(1, kReadByRun / bytes);
@@ -291,7 +291,7 @@ Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thr
   append(&body, ";\n  for (long pass = 0; pass < ", passes, "; ++pass) {\n    for (long i = 0; i < n; i += ", kSums,
          ") {\n     ");
   for (int i = 0; i < kSums; ++i) append(&body, " a", i, " += p[i + ", i, "];");
-  // Keeps the compiler from removing a pass over the region, which reads the same values as the pass before.
+  // Without this, the compiler would remove all passes over the region but one, since each pass reads the same values.
   body += "\n    }\n    __asm__ volatile(\"\" ::: \"memory\");\n  }\n  ((V*)args[1])[block] = a0";
   for (int i = 1; i < kSums; ++i) append(&body, " + a", i);
   Read out{name, bytes * parts * device.threads};

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kSlice = 100'000'000;  // ns after which a poll returns at the latest, so that a cancel is noticed
 constexpr size_t kMostSaid = 300;        // largest number of bytes that are kept of a log line
 constexpr int kMostLines = 16;           // largest number of log lines that are accepted between two setups
-constexpr int64_t kLongestStop = 1'000'000'000;  // ns after which a runner that a signal has stopped is killed
+constexpr int64_t kLongestStop = 1'000'000'000;  // ns for which a signal may stop a runner before it is killed
 
 // Returns the environment of runners for GPUs and compilers: the variables that drivers and compilers look for, except
 // those that may change the code they make.
@@ -57,7 +57,7 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
   runner.options_ = options;
   runner.socket_ = Descriptor(ends[0]);
   Descriptor theirs(ends[1]);
-  if (theirs.get() == 3) {  // dup2() of descriptor 3 onto itself would leave close-on-exec set
+  if (theirs.get() == 3) {  // dup2() of descriptor 3 onto itself would leave its close-on-exec flag set
     theirs = Descriptor(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 4));
     if (!theirs.valid()) return absl::UnavailableError("too many open files");
   }
@@ -66,7 +66,7 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
   // Inside a sandbox, the parent of the runner is the first process there, which has the number 1.
   spawn.arguments = {options.program, boxed ? "1" : absl::StrCat(getpid()), options.device};
   if (gpus) spawn.environment = device_environment();
-  // The loader looks in these folders for libraries that candidates call. For GPUs, device_environment() has the
+  // The loader looks in these folders for libraries that candidates call. For GPUs, device_environment() contains the
   // variable already.
   const char* const folders = std::getenv("LD_LIBRARY_PATH");
   if (options.libraries && folders != nullptr) spawn.environment.push_back(absl::StrCat("LD_LIBRARY_PATH=", folders));
@@ -76,7 +76,7 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
     Box box;
     box.read = options.read;
     box.read.push_back(std::filesystem::absolute(options.program).string());
-    box.read.emplace_back("/sys/devices/system/cpu");  // says which CPUs share a core, for pinning threads
+    box.read.emplace_back("/sys/devices/system/cpu");  // tells the runner which CPUs share a core, for pinning threads
     box.processes = true;
     box.gpus = gpus;
     if (gpus) box.tmp_bytes = int64_t{1} << 30;
@@ -93,8 +93,8 @@ absl::Status Runner::stop() {
   return process_.kill().status();
 }
 
-// Called when the runner has ended or must end. Kills what is left of it and returns an Aborted error that says how it
-// ended. `why`: what the runner did wrong; empty: it closed its socket.
+// Called when the runner has ended or must end. Kills the rest of its processes and returns an Aborted error that says
+// how it ended. `why`: what the runner did wrong; empty: it closed its socket.
 absl::Status Runner::gone(std::string_view why) {
   std::string text(why);
   // A process that is already exiting gets a second to report its status before it is killed.
@@ -177,7 +177,8 @@ absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns
       if (n == 0) return gone("");
       if (errno != EAGAIN && errno != EINTR) return gone("");
     }
-    // The socket is empty and the runner has ended. A process that the runner forked may still hold the other end open.
+    // The socket has no more data and the runner has ended. A process that the runner forked may still hold the other
+    // end of the socket open, so that recv() does not report its end.
     if (pollers[1].revents && !pollers[0].revents) return gone("");
   }
 }

@@ -49,7 +49,8 @@ class Runner {
   absl::StatusOr<CheckAnswer> check(const CheckCommand& command, int64_t deadline_ns);
   absl::StatusOr<PeekAnswer> peek(const PeekCommand& command, int64_t deadline_ns);
   absl::StatusOr<TimeAnswer> time(const TimeCommand& command, int64_t deadline_ns);
-  absl::StatusOr<CanaryAnswer> canary(int64_t deadline_ns);  // a runner without a device only shows that it answers
+  // answers with measurements only if the runner has a device; otherwise shows only that the runner answers
+  absl::StatusOr<CanaryAnswer> canary(int64_t deadline_ns);
   absl::StatusOr<CompileAnswer> compile(const CompileCommand& command, int64_t deadline_ns);
   absl::StatusOr<DescribeAnswer> describe(int64_t deadline_ns);
 

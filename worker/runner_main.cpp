@@ -90,7 +90,7 @@ absl::StatusOr<std::string> compile(const CompileCommand& command) {
   std::error_code ignored;
   for (auto at = std::filesystem::directory_iterator(kOwnFolder, ignored); own && at != end(at); at.increment(ignored))
     std::filesystem::remove_all(at->path(), ignored);
-  // The worker would take Unavailable for a failed process, so another code is sent.
+  // The worker would take Unavailable for the failure of this process, so another code is sent.
   if (absl::IsUnavailable(unit.status())) return absl::FailedPreconditionError(unit.status().message());
   if (!unit.ok()) return unit.status();
   CompileAnswer answer{std::move(unit->binary), {}, unit->seconds};
@@ -148,8 +148,8 @@ absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
     last_slot = slot;
     send_or_leave({FrameKind::kProgress, current_request, pack(ProgressNote{slot, notes})});
   };
-  // The session is opened at the first command, which has a deadline, since a driver may hang. UnknownError stands for
-  // a session that is not opened yet.
+  // The session is opened at the first command and not before, since a driver may hang and only commands have a
+  // deadline. Until then, `session` is an UnknownError.
   absl::StatusOr<std::unique_ptr<Session>> session = absl::UnknownError("");
   catch_faults();
   FrameReader reader;
@@ -191,7 +191,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const std::string device = argv[2];
-  (void)fcntl(wl::kSocket, F_SETFD, FD_CLOEXEC);  // the compilers that this process starts must not inherit the socket
+  (void)fcntl(wl::kSocket, F_SETFD, FD_CLOEXEC);  // compilers that this process starts must not inherit the socket
   wl::enter_sandbox(static_cast<pid_t>(std::atol(argv[1])), device == "cpu");
   wl::serve(device);
 }

@@ -192,7 +192,7 @@ int main(int argc, char** argv) {
   std::stop_source stop;
   std::thread watcher([&] {
     int number = 0;
-    sigwait(&signals, &number);  // the signal SIGUSR1 means that the work ended by itself
+    sigwait(&signals, &number);  // SIGUSR1 comes from this program itself, when the work has ended
     stop.request_stop();
   });
   const absl::Status status = wl::run_agent(*channel, options, stop.get_token());

@@ -23,7 +23,7 @@ struct Box {
   std::vector<std::string> read = {};  // files and folders that the child may only read, besides those of the system
   std::string work = {};               // folder that the child may write, and its working folder, as /work; empty: none
   int64_t tmp_bytes = int64_t{1} << 28;
-  bool processes = false;  // whether to mount /proc, which shows only the processes of this sandbox
+  bool processes = false;  // whether to mount a /proc that shows only the processes of this sandbox
   bool gpus = false;       // whether the child sees the device nodes and libraries of GPUs
   int filter_fd = -1;      // the child's descriptor of a seccomp program (drivers/system_calls.h); -1: none
 };

@@ -22,7 +22,7 @@ struct SetupCommand {
   int64_t cache_bytes = 0;  // bytes of the last-level cache; the copies of the arguments for cold runs must exceed it
   std::string trace;        // trace id of the job that candidates are measured for; empty: unknown
   int64_t arena_bytes = 0;  // bytes of memory for the intermediate values of chains; CPUs only
-  int64_t cpu_s = 3600;     // seconds of CPU time per thread that all candidates may take together; CPUs only
+  int64_t cpu_s = 3600;     // seconds of CPU time that all candidates together may take in each thread; CPUs only
   bool libraries = false;   // whether candidates may call libraries that generate code at run time; CPUs only
 };
 
@@ -54,8 +54,8 @@ struct ChainCommand {
 };
 
 // Fills the outputs with poison (values that kernels do not produce) and runs the candidate once. Unless `thorough`, a
-// CPU session poisons and compares only a fraction of the pages of large outputs: that shows systematic omissions as
-// well, and costs a fraction of the memory traffic.
+// CPU session poisons and compares only some pages of large outputs: that still shows systematic omissions, with much
+// less memory traffic.
 struct CheckCommand {
   int64_t slot = 0;
   bool thorough = false;

@@ -108,7 +108,8 @@ bool Drain::read_from(int fd) {
     if (n > 0) {
       const size_t room = keep_ - std::min(keep_, text_.size());
       text_.append(block, std::min(room, static_cast<size_t>(n)));
-      if (static_cast<size_t>(n) < sizeof block) return true;  // lets the caller look at its other descriptors
+      // nothing is left for now; the caller may look at its other descriptors
+      if (static_cast<size_t>(n) < sizeof block) return true;
     } else if (n == 0) {
       return false;
     } else if (errno != EINTR) {
@@ -133,7 +134,8 @@ absl::StatusOr<Process> Process::start(const Options& options) {
   posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), 1);
   posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), 2);
-  // dup2 onto itself would leave close-on-exec set, but posix_spawn clears it in this case (since glibc 2.29).
+  // If the descriptor is 3 already, dup2 would leave its close-on-exec flag set, but posix_spawn clears the flag in
+  // this case (since glibc 2.29).
   if (options.pass_fd >= 0) posix_spawn_file_actions_adddup2(&settings.actions, options.pass_fd, 3);
   if (!options.folder.empty()) posix_spawn_file_actions_addchdir_np(&settings.actions, options.folder.c_str());
   sigset_t none, all;
@@ -174,8 +176,8 @@ bool Process::stopped() const {
   return running() && is_stopped(pid_, boxed_);
 }
 
-// Called when the child has ended. Kills what it left in its process group, and waits for the end of its box: the first
-// process of a box keeps the output open until all other processes in the box have ended.
+// Called when the child has ended. Kills the processes that it left in its process group, and waits for the end of its
+// sandbox (box): the first process of a box keeps the output open until all other processes in the box have ended.
 absl::StatusOr<Exit> Process::reap() {
   // Kills the group before waitpid(), because after that the id may belong to another group.
   ::kill(-pid_, SIGKILL);

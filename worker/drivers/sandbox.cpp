@@ -14,7 +14,8 @@ namespace wl {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // a sanitizer's shadow memory counts as private memory, so no limit is set on that
+// a sanitizer's shadow memory counts as private memory, so private memory is not limited
+constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
@@ -22,7 +23,8 @@ constexpr bool kSanitized = false;
 void set_limit(int resource, rlim_t most) {
   rlimit limit{};
   if (getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max = std::min(most, limit.rlim_max);  // RLIM_INFINITY is the largest number
+  // an unlimited resource needs no special case, since RLIM_INFINITY is the largest number
+  limit.rlim_cur = limit.rlim_max = std::min(most, limit.rlim_max);
   (void)setrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
 }
 

@@ -197,8 +197,8 @@ class Filter {
   }
 
  private:
-  // The calls of a candidate. The runner starts its threads and sets its limits before, so no calls for these are
-  // permitted.
+  // The calls of a candidate. Calls that start threads or set limits are not permitted, since the runner has made them
+  // before.
   void allow_candidate(bool makes_code) {
     constexpr uint64_t kWrites = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE;
     allow("open", {masked(1, kWrites, O_RDONLY)});

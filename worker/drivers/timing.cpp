@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kShort = 20'000;   // ns; in a shorter call, the overhead of clock and launch distorts the time
 constexpr int64_t kSample = 60'000;  // ns that one sample should take if it consists of several calls
-// The ns for which a slot is warmed up. If a slot is timed alone, a first call of this length counts as a sample.
+// ns for which a slot is warmed up. If a slot is timed alone and its first call takes at least this long, the call
+// counts as a sample.
 constexpr int64_t kWarm = 2'000'000;
 // A call of this many ns fills the caches with its own data, so it does not matter what ran before it.
 constexpr int64_t kLong = 10'000'000;
@@ -22,10 +23,11 @@ constexpr int kRoundsOfVeryLong = 3;
 constexpr double kMedianKnown = 0.015;
 constexpr double kClockMoved = 0.05;
 
-constexpr int kRoundsToLose = 8;  // number of rounds after which slots that are too slow are left out
+constexpr int kRoundsToLose = 8;  // number of rounds after which slots that are too slow get no more samples
 
-// A candidate has lost when all of `samples` samples exceed `factor` times the best time. Other load makes some samples
-// longer but not all of them, and the finalists of a search are timed again side by side.
+// A candidate has lost when, for one of these rows, its first `samples` samples or more all exceed `factor` times the
+// best time. Other load lengthens some samples but rarely all of them, and the finalists of a search are timed again
+// side by side.
 constexpr struct {
   size_t samples;
   double factor;
@@ -49,8 +51,8 @@ struct Slot {
   Samples result = {};
 };
 
-// How calls are run, and how the machine's clock in MHz is read after them. If the function is missing or returns 0,
-// the clock is not known.
+// How calls are run, and how the clock of the machine is read after them, in MHz. If `clock_mhz` is missing or returns
+// 0, the clock is not known.
 struct Clocked {
   const TimedRun& run;
   const std::function<int()>& clock_mhz;

@@ -28,12 +28,13 @@ constexpr const char* kLimits[] = {"/usr/bin/prlimit",          "--as=4294967296
                                    "--fsize=67108864:67108864", "--nofile=256:256",
                                    "--nproc=256:256",           "--core=0:0"};
 
-// A prefix of the script of a compiler outside a sandbox: a background reader kills the process group of the compiler
-// when this process has ended, which closes the pipe at descriptor 3. In a sandbox, the compiler ends by itself then.
+// A prefix of the script of a compiler outside a sandbox. A background process waits on descriptor 3, a pipe that is
+// closed when this process ends, and then kills the compiler's process group. A compiler in a sandbox ends with this
+// process anyway.
 constexpr const char* kEndWithUs = "(read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec 3<&-; ";
 
-// The candidates of one translation unit, as indices into the batch. Of several candidates with equal texts, only one
-// is included.
+// The candidates of one translation unit, as indices into the batch. Of candidates with equal texts, only the first is
+// a member.
 struct Unit {
   const CpuTarget* target = nullptr;
   const CpuCompiler* compiler = nullptr;
@@ -110,8 +111,8 @@ class Compilation {
         queue_.push_back(
             {target_named(std::get<0>(key)), usable[std::get<1>(key)], std::get<2>(key), std::move(share)});
     }
-    // The units with the longest texts are compiled first (taken from the back), so that no core waits long for the
-    // last one.
+    // Threads take units from the back of the queue. The units with the longest texts lie there and are compiled
+    // first, so that no core waits long for the last unit.
     std::stable_sort(queue_.begin(), queue_.end(),
                      [&](const Unit& a, const Unit& b) { return text_bytes(a.members) < text_bytes(b.members); });
   }
@@ -149,7 +150,8 @@ class Compilation {
 
   void reject(size_t i, std::string message) { results_[i] = {Outcome::kRejected, std::move(message), "", 0}; }
 
-  // Threads take units from the back of the queue. If a unit fails, they put each of its members back as a unit.
+  // Each thread takes units from the back of the queue. If a unit with several members fails, each member is put back
+  // as a unit of its own.
   absl::Status compile_all() {
     for (const Unit& unit : queue_) left_ += unit.members.size();
     std::vector<std::thread> threads;

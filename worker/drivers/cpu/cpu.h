@@ -40,13 +40,14 @@ struct Compiled {
 };
 
 struct CompileOptions {
-  std::string folder;                         // path of an existing folder for objects and sources
-  int jobs = 2;                               // number of compilers that run at a time
-  int unit = 8;                               // largest number of candidates in one translation unit
-  int64_t deadline_ns = 60'000'000'000;       // time limit of one compiler process in ns
-  Sandbox sandbox = Sandbox::kNone;           // the sandbox in which the compilers run
-  const std::atomic<bool>* cancel = nullptr;  // when set, compiling stops; unfinished candidates stay kRejected
-  std::function<void(int done)> progress;     // is called on this thread with the number of finished candidates
+  std::string folder;                    // path of an existing folder for objects and sources
+  int jobs = 2;                          // number of compilers that run at a time
+  int unit = 8;                          // largest number of candidates in one translation unit
+  int64_t deadline_ns = 60'000'000'000;  // time limit of one compiler process in ns
+  Sandbox sandbox = Sandbox::kNone;      // the sandbox in which the compilers run
+  // when it becomes true, compiling stops; unfinished candidates stay kRejected
+  const std::atomic<bool>* cancel = nullptr;
+  std::function<void(int done)> progress;  // called on this thread with the number of finished candidates
 };
 
 // Compiles every candidate and returns the results in the same order. Candidates with the same compiler, target and

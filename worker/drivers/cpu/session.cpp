@@ -15,14 +15,15 @@
 namespace wl {
 namespace {
 
-// The largest number of arguments of a chain's step, which is kMostItems in proto/limits.h.
+// The largest number of arguments of a step of a chain; equal to kMostItems in proto/limits.h.
 constexpr size_t kMaxArguments = 4096;
 constexpr size_t kMaxClones = 256;
-constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // bytes left for scratch, stacks and what a kernel allocates
+// bytes that the copies of the arguments leave free for scratch, stacks and what a kernel allocates
+constexpr int64_t kMemoryReserve = int64_t{1} << 30;
 
-// If the outputs together have more than kLargeOutputs bytes, only every kOfCheckedPages-th page is poisoned for a
-// check (an odd number, so that omissions in steps of a power of two are found), and every kOfTimedPages-th page for
-// timing (a larger part, since few values are read afterwards).
+// If the outputs together have more than kLargeOutputs bytes, only some of their pages are poisoned. For a check it is
+// every kOfCheckedPages-th page; the number is odd, so that omissions in steps of a power of two are found. For
+// timing it is every kOfTimedPages-th page: more pages, since the worker reads few values afterwards.
 constexpr int64_t kLargeOutputs = int64_t{16} << 20;
 constexpr int64_t kOfCheckedPages = 17, kOfTimedPages = 8;
 
@@ -249,8 +250,8 @@ std::vector<CheckAnswer::Unwritten> CpuSession::unwritten(const Candidate& candi
     integers = integers || !is_float(spec.dtype);
   }
   if (!integers) return found;
-  // An integer result may equal the poison by chance. So the candidate runs a second time over another poison: an
-  // element is unwritten if each run left the poison that was there.
+  // An integer result may equal the poison by chance, so the candidate runs a second time over another poison. An
+  // element is unwritten if it still holds the poison after each of the two runs.
   std::vector<std::vector<char>> first(arguments.size());
   for (const CheckAnswer::Unwritten& u : found) {
     const Buffer& buffer = arguments[static_cast<size_t>(u.buffer)];
@@ -331,9 +332,9 @@ absl::StatusOr<TimeAnswer> CpuSession::time(const TimeCommand& command) {
     WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(number));
     candidates.push_back(candidate);
   }
-  // The values that the worker reads afterwards must come from a timed run, not from the check. Of large outputs it is
-  // enough to poison some of the pages, which saves a pass over memory.
-  // The copy of the arguments for the first timed call is judged, since there may be too few calls to use the others.
+  // The worker judges the values of a timed run, so the outputs are poisoned again to erase those of the check. Of
+  // large outputs it is enough to poison some pages, which saves a pass over memory. The judged copy of the arguments
+  // is that of the first timed call, since there may be too few calls to use the others.
   judged_ = next_clone_;
   poison_outputs(clones_[judged_], false, output_bytes() <= kLargeOutputs ? 1 : kOfTimedPages);
   TimeAnswer answer;

@@ -60,10 +60,11 @@ class CpuSession final : public Session {
   SetupCommand problem_;
   // Copies of the arguments. There are several if runs are cold, so that no run finds its arguments in a cache.
   std::vector<Arguments> clones_;
-  // The copy of the arguments that the next cold run uses, and the copy that peek() reads.
+  // `next_clone_`: the copy of the arguments that the next cold run uses. `judged_`: the copy that peek() reads.
   size_t next_clone_ = 0, judged_ = 0;
   std::map<int64_t, Candidate> slots_;
-  std::vector<void*> pointers_;  // the arguments of a launch, kept so that a timed call allocates nothing
+  // the pointers to the arguments of a launch; a member, so that a timed call allocates nothing
+  std::vector<void*> pointers_;
   std::vector<char> eviction_, canary_;
   bool filled_ = false;  // whether the inputs are filled from the seed of the problem
   bool sealed_ = false;  // whether seal() was called, before the first candidate was loaded

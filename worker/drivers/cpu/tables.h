@@ -12,7 +12,7 @@ struct CpuTarget {
   // Options of the compiler. Never -march=native: a record is valid for all machines of its target.
   std::vector<std::string> flags;
   int lanes = 4;  // number of f32 elements of a vector
-  // Peak number of f32 operations of a core in a clock cycle, by one or two multiply-adds of vectors.
+  // Largest number of f32 operations that a core completes in a clock cycle, with one or two vector multiply-adds.
   int flops_per_clock = 8;
 };
 

@@ -64,7 +64,8 @@ const Comgr& comgr() {
   return kComgr;
 }
 
-// The state of a disassembly. Addresses are offsets in `code`; `text` collects the instructions.
+// The state of a disassembly. `code`: the machine code, in which addresses are offsets. `text`: the instructions so
+// far.
 struct Walk {
   std::string_view code;
   std::string text;

@@ -117,7 +117,7 @@ absl::StatusOr<GpuUnit> compile_clang(const std::string& clang, const Source& so
   return unit;
 }
 
-// "Compiles" a kernel that calls a library: its object is its text.
+// Takes the place of compiling for a kernel that calls a library: its object is its text.
 absl::StatusOr<GpuUnit> called(std::span<const Source> sources) {
   if (sources.size() != 1) return absl::InvalidArgumentError("a unit with the call of a library is one kernel");
   WL_RETURN_IF_ERROR(parse_matmul(sources[0].text).status());
@@ -131,7 +131,7 @@ struct Clang {
   std::string program, version;  // file name and version of the compiler: "clang++-22", "22.1.8"
 };
 
-// Returns the numbers in a version, by which versions are compared.
+// Returns the numbers of a version, such as 22, 1 and 8, by which versions are compared.
 std::vector<int> numbers_of(const std::string& version) {
   std::vector<int> out;
   for (const absl::string_view part : absl::StrSplit(version, '.')) {

@@ -12,11 +12,11 @@
 
 namespace wl {
 
-// One kernel of a unit. Its occupancy is not set, since it depends on limits of the device
+// One kernel of a translation unit. Its occupancy is not set, since it depends on limits of the device
 // (worker/drivers/gpu/code_judge.h).
 struct GpuCode : CodeFacts {
-  // The kernel as PTX or AMDGPU assembly (disassembled if hipRTC compiled it). "": this machine cannot provide it, and
-  // access widths are unknown (0).
+  // The kernel as PTX or AMDGPU assembly (disassembled if hipRTC compiled it). Empty: this machine cannot provide it,
+  // and the access widths are unknown (0).
   std::string assembly;
 };
 

@@ -8,11 +8,11 @@
 
 namespace wl {
 
-// Returns the occupancy: the fraction of the threads of a unit (an SM or CU) that are resident if as many blocks of
-// `threads` threads run on it as fit; 0: no block fits.
+// Returns the occupancy: the fraction of the threads of a multiprocessor (SM or CU) that are resident if as many blocks
+// of `threads` threads run on it as fit; 0: no block fits.
 double occupancy_of(const CodeFacts& code, const CodeLimits& limits, int threads);
 
-// Returns "", or why a kernel cannot run: no block of it fits a unit.
+// Returns "", or why a kernel cannot run: not even one block of it fits a multiprocessor.
 std::string unfit_reason(const CodeFacts& code, const CodeLimits& limits, const Source& source);
 
 // Returns "", or why a kernel should not run: a block does not fit, or the kernel is certainly slow, because it spills

@@ -15,7 +15,7 @@ namespace wl {
 // bytes are not a cubin that contains the kernel.
 absl::Status read_cubin(std::string_view binary, std::string_view entry, CodeFacts& code);
 
-// Note in `code` that a lane loads or stores `bytes` at once in device memory.
+// Records in `code` that a lane loads or stores `bytes` bytes of device memory at once.
 void note_load(int bytes, CodeFacts& code);
 void note_store(int bytes, CodeFacts& code);
 

@@ -48,8 +48,8 @@ const std::vector<RtcRow>& rows() {
        "hiprtc",
        "GetCodeSize",
        "GetCode",
-       // The order of versions is that of the drivers in runtime/gpu_tables.h. Up to ROCm 5.2, libamdhip64 contained
-       // hipRTC.
+       // Libraries are tried in the same order of versions as the drivers in runtime/gpu_tables.h. Up to ROCm 5.2,
+       // libamdhip64 contained hipRTC.
        {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.5",
         "/opt/rocm/lib/libhiprtc.so"},
        {"-std=c++17", "-O3", "-w", "-ffp-contract=fast"}},
@@ -244,7 +244,8 @@ absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::
       read_ptxas(part_of(log, "Compiling entry function '", source.entry), code);
       WL_RETURN_IF_ERROR(read_cubin(unit.binary, source.entry, code));
     } else {
-      // The notes list the kernels one after another, and note_after() finds only the first, so a unit has one kernel.
+      // The notes list the kernels one after another, and note_after() finds only the first, so a translation unit has
+      // one kernel.
       code.registers = static_cast<int>(note_after(unit.binary, ".vgpr_count"));
       code.spill_bytes = 4 * note_after(unit.binary, ".vgpr_spill_count");
       code.stack_bytes = note_after(unit.binary, ".private_segment_fixed_size");

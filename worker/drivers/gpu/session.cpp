@@ -49,8 +49,8 @@ absl::Status GpuSession::allocate() {
       if (extent < 0) return invalid("argument ", spec.name, " has a negative extent");
     bytes += spec.bytes() + 2 * static_cast<int64_t>(kGpuZone);
   }
-  // The clones of the arguments together cover three times the L2, so that no launch finds its data there, unless that
-  // takes more than kMaxGpuClones or half of the memory that is left.
+  // The copies of the arguments (clones) together cover three times the L2, so that no launch finds its data there.
+  // There are fewer if they would exceed kMaxGpuClones or half of the free memory.
   size_t clones = 1;
   const int64_t enough = 3 * device_->l2_bytes();
   if (problem_.cold && bytes < enough)
@@ -73,7 +73,7 @@ absl::Status GpuSession::allocate() {
   return absl::OkStatus();
 }
 
-// Each thread of the host generates a chunk, and the calling thread copies the chunks to the device.
+// Each thread of the host generates a chunk of an input, and the calling thread copies the chunks to the device.
 absl::Status GpuSession::fill() {
   int64_t most = 1;  // number of chunks of the largest input
   for (const BufferSpec& spec : problem_.buffers)
@@ -111,7 +111,8 @@ absl::Status GpuSession::load(const LoadCommand& command) {
   candidate.threads = command.threads;
   candidate.passes = command.passes;
   if (command.work_bytes > work_.bytes()) {
-    for (auto& [number, other] : slots_) {  // the graphs of other candidates contain the address of the old workspace
+    // captured graphs of other candidates contain the address of the old workspace
+    for (auto& [number, other] : slots_) {
       other.graph = {};
       other.graph_calls = std::min<int64_t>(other.graph_calls, 0);
     }
@@ -169,8 +170,8 @@ absl::Status GpuSession::poison_outputs() {
   return absl::OkStatus();
 }
 
-// Checks the red zones of all clones, and the inputs of the first clone. On a CPU, a write to an input causes a fault
-// at once. On a GPU, some pages of the inputs are compared with the generator's values instead.
+// Checks the red zones of all copies of the arguments, and the inputs of the first copy. On a CPU, a write to an input
+// faults at once; on a GPU it does not, so some pages of the inputs are compared with the generator's values.
 absl::StatusOr<std::string> GpuSession::damage() {
   constexpr int64_t kPages = 32, kPage = 4096;
   for (const Arguments& arguments : clones_) {

@@ -32,7 +32,8 @@ class GpuSession final : public Session {
     int64_t grid = 1;
     int threads = 1, passes = 1;
     GpuGraph graph;  // captured graph of `graph_calls` launches of the candidate
-    // The number of launches in `graph`, which take turns at the clones; -1: the driver cannot capture.
+    // Number of launches in `graph`, which use the copies of the arguments in turn; -1: the driver cannot capture
+    // graphs.
     int64_t graph_calls = 0;
   };
   using Arguments = std::vector<GpuBuffer>;

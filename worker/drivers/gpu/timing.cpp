@@ -60,7 +60,8 @@ absl::Status GpuSession::launches(const Candidate& candidate, int64_t calls) {
   return absl::OkStatus();
 }
 
-// Captures `calls` launches in a graph. If the driver cannot capture, plain launches are used from then on.
+// Captures `calls` launches in a CUDA or HIP graph. If the driver cannot capture, plain launches are used from then
+// on.
 absl::Status GpuSession::make_graph(Candidate& candidate, int64_t calls) {
   if (candidate.graph_calls == -1 || candidate.graph_calls == calls) return absl::OkStatus();
   candidate.graph = {};
@@ -69,8 +70,8 @@ absl::Status GpuSession::make_graph(Candidate& candidate, int64_t calls) {
   return absl::OkStatus();
 }
 
-// If runs are cold, launches use the clones in turn, so that a clone is used again only after all others. That may need
-// a few more calls than `calls`; the time is scaled down to `calls`.
+// If runs are cold, launches use the copies of the arguments in turn, so that a copy is used again only after all
+// others. That may need a few more calls than `calls`; the time is scaled down to `calls`.
 absl::StatusOr<int64_t> GpuSession::timed(Candidate& candidate, int64_t calls) {
   const auto clones = static_cast<int64_t>(clones_.size());
   const int64_t made = (calls + clones - 1) / clones * clones;
@@ -108,13 +109,13 @@ absl::StatusOr<TimeAnswer> GpuSession::time(const TimeCommand& command) {
     candidates.push_back(candidate);
   }
   WL_RETURN_IF_ERROR(ramp_clock());
-  // The values that the worker reads afterwards must come from a timed run, not from the check.
+  // The worker judges the values of a timed run, so the outputs are poisoned again to erase those of the check.
   WL_RETURN_IF_ERROR(poison_outputs());
   TimeAnswer answer;
   absl::Status failure;
   const TimedRun run = [&](int index, int64_t calls) {
     const auto i = static_cast<size_t>(index);
-    // After the first failure nothing runs any more. The constant time of 1 s makes time_slots() stop soon.
+    // After the first failure, nothing is launched any more. The returned time of 1 s makes time_slots() stop soon.
     if (!failure.ok()) return int64_t{1'000'000'000};
     alive_(command.slots[i]);
     const absl::StatusOr<int64_t> ns = timed(*candidates[i], calls);
