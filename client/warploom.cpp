@@ -118,7 +118,7 @@ class ThisMachine final : public wl::Local {
     wl::AgentOptions options;
     // The worker gets a name that no other worker has, since a store has one coordinator at a time.
     options.name = wl::kEmbeddedWorker;
-    // The worker offers the CPU and the GPUs in found_, which are known only if device_for() was asked for one.
+    // The worker offers the CPU and, if device_for() was asked for a GPU, the GPUs that were found (found_).
     options.devices = {device()};
     for (const wl::Gpus::Gpu& gpu : found_.found) options.devices.push_back(gpu.device);
     options.measure.gpus = found_.found;
@@ -169,7 +169,8 @@ class ThisMachine final : public wl::Local {
   // since the machine and the models belong to the user.
   wl::Sandbox sandbox() {
     const absl::StatusOr<std::string> folder = wl::temporary_folder();
-    if (!folder.ok()) return wl::Sandbox::kNone;  // without a temporary folder nothing can be compiled
+    // Without a temporary folder nothing can be compiled, so nothing needs a sandbox.
+    if (!folder.ok()) return wl::Sandbox::kNone;
     if (!sandbox_) sandbox_ = wl::sandbox_serves(*folder).ok() ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone;
     return *sandbox_;
   }

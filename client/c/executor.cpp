@@ -27,7 +27,7 @@ void bind(warploom_executor& executor, Side& side, void* data) {
   side.copied = data;
 }
 
-// Whether the buffer of an output is also that of an input or of another output.
+// Whether the buffer of an input or output (`side`) is also the buffer of another input or output of the executor.
 bool is_shared(const warploom_executor& executor, const Side& side) {
   const auto shares = [&](const Side& other) { return &other != &side && other.buffer == side.buffer; };
   return std::any_of(executor.inputs.begin(), executor.inputs.end(), shares) ||
@@ -35,15 +35,16 @@ bool is_shared(const warploom_executor& executor, const Side& side) {
 }
 
 absl::Status bind_device(warploom_executor& executor, Side& side, void* data, bool shared) {
-  // A shared buffer keeps the binding of the other input or output that uses it; results are copied from there to
-  // `data`.
+  // A buffer that another input or output uses too (`shared`) is not bound to `data`. After each run the result is
+  // copied from the buffer to `data` instead.
   WL_RETURN_IF_ERROR(shared ? executor.replica.needs_gpu() : executor.replica.bind_device(side.buffer, data));
   side.copied = shared ? data : nullptr;
   side.on_device = data != nullptr;
   return absl::OkStatus();
 }
 
-// Copies outputs to the caller's memory where kernels did not write there. Without a stream, waits for copies on a GPU.
+// Copies those outputs to the caller's memory that kernels did not write there. Without a stream, waits until copies
+// on a GPU are complete.
 absl::Status copy_results(const warploom_executor& executor, std::optional<void*> stream) {
   for (const Side& output : executor.outputs) {
     if (output.copied == nullptr) continue;
@@ -111,7 +112,8 @@ const void* warploom_executor_output(const warploom_executor* executor, size_t i
 warploom_status* warploom_executor_bind_input(warploom_executor* executor, size_t index, const void* data) {
   return wl::guarded([&]() -> absl::Status {
     if (index >= executor->inputs.size()) return wl::no_such("input", index, executor->inputs.size());
-    wl::bind(*executor, executor->inputs[index], const_cast<void*>(data));  // kernels never write to inputs
+    // const_cast is safe, since kernels never write to inputs.
+    wl::bind(*executor, executor->inputs[index], const_cast<void*>(data));
     return absl::OkStatus();
   });
 }

@@ -22,7 +22,7 @@ struct warploom_model {
   std::vector<wl::TensorInfo> weights;
 };
 
-// Kernels use bound memory in place if they can; otherwise each run copies from and to it.
+// Kernels use the caller's bound memory in place if they can; otherwise each run copies from or to it.
 struct warploom_executor {
   // An input or output of an executor.
   struct Side {

@@ -52,7 +52,8 @@ extern "C" {
 
 const char* warploom_dtype_name(warploom_dtype dtype) {
   if (dtype < WARPLOOM_F64 || dtype > WARPLOOM_F8E5M2) return nullptr;
-  return wl::name_of(static_cast<wl::DType>(dtype - 1)).data();  // the name is a literal, so a zero byte ends it
+  // The dtype's name is a string literal, so a zero byte follows it.
+  return wl::name_of(static_cast<wl::DType>(dtype - 1)).data();
 }
 
 warploom_status* warploom_model_load(const char* folder, const void* options, warploom_model** model) {

@@ -10,7 +10,7 @@ warploom_status& no_memory() {
   return *kStatus;
 }
 
-// The status that says that no memory is left is created in advance, when the library is loaded.
+// The status for lack of memory. It is created when the library is loaded, since later there may be no memory for it.
 const warploom_status& kNoMemory = no_memory();
 
 // Converts an absl code to the C library's; a code that the header does not name becomes WARPLOOM_INTERNAL.

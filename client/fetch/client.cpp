@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What keeps the files of a cache entry from being removed: the entry's lock and, for a temporary cache, its folder.
+// While a Hold lives, the files of a cache entry are not removed: it has the entry's lock and, for a temporary cache,
+// its folder.
 struct Hold {
   std::shared_ptr<const void> entry, folder;
 };
@@ -89,18 +90,18 @@ absl::StatusOr<Client::Found> Client::take(const std::string& key, const DiskCac
 }
 
 std::optional<Client::Found> Client::from_disk(const std::string& key) {
-  // An entry that cannot be loaded is damaged. It is removed, and the next older entry is tried.
+  // An entry that cannot be loaded is damaged, so it is removed and the next older entry of the key is tried.
   while (const auto entry = disk_.find(key)) {
     absl::StatusOr<Found> found = take(key, *entry);
     if (found.ok()) return *std::move(found);
-    // If memory is short, that says nothing about the entry, which stays.
+    // An entry that cannot be loaded for lack of memory may be intact, so it is not removed.
     if (absl::IsResourceExhausted(found.status()) || !DiskCache::remove(*entry)) break;
   }
   return {};
 }
 
-// Adds an entry to the cache. If the cache cannot be written, adds it to a temporary folder of this client, whose path
-// is printed to stderr once; `write` is then called a second time.
+// Adds an entry to the cache on disk. If that cannot be written, calls `write` a second time and adds the entry to a
+// temporary folder of this client, whose path is printed to stderr once.
 absl::StatusOr<DiskCache::Entry> Client::add(const std::string& key, const DiskCache::Write& write) {
   absl::StatusOr<DiskCache::Entry> entry = disk_.add(key, write);
   const std::string why = entry.ok() ? "" : disk_.why_not_writable();
@@ -130,8 +131,8 @@ absl::Status Client::asked(const std::string& key, const BundleRequest& request)
 void Client::begin_asking(const std::string& key, const BundleRequest& request) {
   Slot& slot = slots_[key];
   if (options_.ask == nullptr || slot.asking || Clock::now() < slot.again) return;
-  // The assignment joins the thread of an earlier request. That thread has released mutex_ for the last time, so this
-  // does not wait for a lock that is held here.
+  // This assignment joins the thread of an earlier request for the key. The caller holds mutex_, but that thread has
+  // already released mutex_ for the last time (slot.asking is false), so joining it cannot deadlock.
   slot.thread = std::jthread([this, key, request, &slot] {
     const absl::Status status = asked(key, request);
     const std::lock_guard lock(mutex_);
@@ -169,7 +170,7 @@ absl::StatusOr<Client::Found> Client::load(const BundleRequest& request, std::op
   {
     const std::lock_guard lock(mutex_);
     const Slot& slot = slots_[key];
-    // A request of another thread may have ended since slots_ was searched above.
+    // Since slots_ was searched at the beginning, a request of another thread may have ended and stored its bundle.
     if (!found && slot.bundle != nullptr) found = {slot.bundle, BundleFrom::kProcess};
     const bool old = options_.fresh && std::chrono::system_clock::now() - slot.made > *options_.fresh;
     if (!found || old) begin_asking(key, request);

@@ -57,7 +57,7 @@ class Client {
                              const std::string& fallback = "");
 
  private:
-  // What this process knows about one key.
+  // What this process knows about the bundle of one key.
   struct Slot {
     std::shared_ptr<const LoadedBundle> bundle;  // the bundle of this key; null: not loaded
     std::chrono::system_clock::time_point made;  // time at which the bundle was requested
@@ -81,10 +81,10 @@ class Client {
   const DiskCache disk_;
   std::mutex spare_mutex_;             // guards spare_
   std::optional<CacheFolder> spare_;   // temporary cache, used in place of one that cannot be written
-  std::stop_source stop_;              // a stop ends the requests to the coordinator
+  std::stop_source stop_;              // stopping this ends all requests to the coordinator
   std::mutex mutex_;                   // guards slots_ and digests_
   std::condition_variable changed_;    // notified when a request to the coordinator has ended
-  std::map<std::string, Slot> slots_;  // for each key of a request, what this process knows about it
+  std::map<std::string, Slot> slots_;  // for each key, what this process knows about its bundle
   // Digest of a graph's file, valid while the file's size and time of change stay the same.
   struct Digest {
     int64_t bytes = 0, changed_ns = 0;

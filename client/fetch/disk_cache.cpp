@@ -48,7 +48,7 @@ std::shared_ptr<const void> locked(const fs::path& folder, int how) {
   return of_lock.st_ino == of_path.st_ino && of_lock.st_dev == of_path.st_dev ? hold : nullptr;
 }
 
-// Returns when an entry was requested, from its name; nullopt for a folder that is no entry.
+// Returns the time at which an entry was requested, which its name says; nullopt for a folder that is no entry.
 std::optional<Clock::time_point> made_at(const fs::path& folder) {
   const std::string name = folder.filename().string();
   int64_t ns = 0;

@@ -48,7 +48,7 @@ class DiskCache {
   int64_t most_bytes_;
 };
 
-// The folder of a cache. A temporary one is removed when the last copy of `hold` is gone.
+// The folder of a cache. A temporary folder is removed when the last copy of `hold` is destroyed.
 struct CacheFolder {
   std::string folder;
   std::shared_ptr<const void> hold = nullptr;

@@ -142,7 +142,8 @@ absl::StatusOr<size_t> pick_bucket(const std::vector<Bucket>& buckets, const Bin
     if (fits(buckets[i], bind, inputs)) fitting.push_back(i);
   }
   if (fitting.size() == 1) return fitting[0];
-  // A single bucket is chosen even if it does not fit, so that a later error names the input that does not.
+  // If there is only one bucket, it is chosen even if it does not fit. A later error then names the input that does
+  // not fit.
   if (buckets.size() == 1 && bind.empty()) return 0;
   if (!fitting.empty()) {
     return invalid("the bundle was tuned for ", sizes_text(buckets),

@@ -33,7 +33,7 @@ absl::Status write_bundle(const std::string& folder, const Program& program, con
     std::string place = cat(pending.path(), "/", path);
     absl::Status status = write_file(place, bytes);
     if (status.ok()) return status;
-    // Error messages name the bundle's folder, and not the temporary one.
+    // The error names the bundle's final folder instead of the temporary folder in which the bundle is written.
     std::string_view reason(status.message().data(), status.message().size());
     std::string prefix = cat("cannot write ", place, ": ");
     if (reason.starts_with(prefix)) reason.remove_prefix(prefix.size());
@@ -81,7 +81,7 @@ absl::StatusOr<Program> load_bundle(const std::string& folder) {
   }
   if (const absl::Status sound = check_sound(program); !sound.ok())
     return wrong("it contradicts its kernels: ", std::string(sound.message()));
-  // The offsets of intermediates are computed anew from the calls, not taken from the manifest.
+  // The offsets of intermediates in the arena are computed anew from the calls; the manifest is not trusted about them.
   if (const absl::Status placed = lay_out(program); !placed.ok()) return wrong(std::string(placed.message()));
   return manifest.program;
 }

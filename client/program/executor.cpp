@@ -122,7 +122,8 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
     call.launch = {executor.entries_[step.kernel], source.grid,   source.threads,
                    source.scratch_bytes,           source.passes, executor.outside_[step.kernel]};
     for (int buffer : step.args) call.args.push_back(executor.arguments_[buffer]);
-    // The pointer to the workspace is set at each run, since other executors of this pool move it when they enlarge it.
+    // The last argument is the workspace. Its pointer is set at each run, since another executor of the pool may
+    // enlarge and so move the workspace.
     call.args.push_back(nullptr);
     executor.calls_.push_back(std::move(call));
   }

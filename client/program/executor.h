@@ -40,8 +40,8 @@ struct ExecutorOptions {
 // copied back at the end of a run and intermediates at the end of their step.
 class Executor {
  public:
-  // InvalidArgument: a kernel cannot be loaded. ResourceExhausted: memory is short. Unavailable: this machine lacks the
-  // GPU.
+  // Creates an executor that can run. InvalidArgument: a kernel cannot be loaded. ResourceExhausted: memory is short.
+  // Unavailable: this machine lacks the GPU.
   static absl::StatusOr<Executor> create(const Program& program, const ExecutorOptions& options,
                                          Shared* shared = nullptr);
   // Creates an executor that has memory but no kernels, to fill inputs: no code of the program runs, and no device is
@@ -103,7 +103,7 @@ class Executor {
   absl::Status load_objects(const ExecutorOptions& options, Shared* shared);
   absl::Status place_buffers(std::map<std::string, Shared::Weight>& weights);
   absl::Status poison(int buffer);
-  // The OutOfRange error for an index that a step's kernel reported.
+  // Returns the OutOfRange error for an index outside its axis that the kernel of a step reported.
   absl::Status told_of(const OutsideIndex& outside, int step) const;
   const Program* program_ = nullptr;
   std::vector<SharedObject> objects_;

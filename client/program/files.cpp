@@ -118,12 +118,13 @@ absl::Status PendingFolder::commit() {
     temporary_.clear();
     return absl::OkStatus();
   }
-  // A folder with this name exists and is not empty. The two are exchanged, and the destructor removes the old one.
+  // A folder with the final name exists and is not empty. It is exchanged with the new folder, and the destructor
+  // removes it.
   if (errno != ENOTEMPTY && errno != EEXIST) return failed("create", final_, errno);
   if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, final_.c_str(), RENAME_EXCHANGE) == 0)
     return absl::OkStatus();
   if (errno != EINVAL && errno != ENOSYS) return failed("replace", final_, errno);
-  // The file system cannot exchange two folders, so the old folder is renamed first.
+  // The file system cannot exchange two folders, so the existing folder is renamed before the new one gets its name.
   std::string aside = cat(temporary_, ".old");
   if (::rename(final_.c_str(), aside.c_str()) != 0) return failed("replace", final_, errno);
   if (::rename(temporary_.c_str(), final_.c_str()) != 0) {

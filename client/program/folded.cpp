@@ -81,8 +81,8 @@ absl::Status FoldedWeights::finish(Executor& executor) {
   return absl::OkStatus();
 }
 
-// Whether a copy of an operand must be kept for a weight: either other operands of the weight are still missing, or the
-// operand is small, in which case later computations would otherwise use the bundle's value of it.
+// Whether a copy of an operand must be kept for a folded weight. It must if other operands of the weight are still
+// missing. It must also if the bundle contains a value of the operand, which later computations would use instead.
 bool FoldedWeights::is_needed(const Folded& folded, const std::string& operand) {
   const Graph& from = folded.weight->from;
   const std::vector<NodeId> inputs = from.inputs();

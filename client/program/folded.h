@@ -1,7 +1,7 @@
-// Folded weights: weights that a model computes from other weights, their operands, before its first run
-// (compiler/ir/weights/fold_weights.h). Operands are kept until all operands of a weight are known; then the weight is
-// computed in double precision, and large operands are freed. The last operand is not copied, so small operands should
-// be set first.
+// Folded weights: weights that a model computes before its first run from other weights, their operands
+// (compiler/ir/weights/fold_weights.h). Copies of operands are kept until all operands of a folded weight are known;
+// then the folded weight is computed in double precision, and copies of large operands are freed. The last operand is
+// not copied, so callers that set small operands first save memory.
 #pragma once
 
 #include <map>
@@ -22,21 +22,21 @@ class FoldedWeights {
   explicit FoldedWeights(const Program& program);
 
   bool is_folded(const std::string& name) const;
-  // Whether the name is that of a folded weight or of an operand of one.
+  // Whether a name is that of a folded weight or of an operand of a folded weight.
   bool reads(const std::string& name) const { return operands_.contains(name) || is_folded(name); }
   // Sets an operand, or a folded weight itself. Computes every folded weight whose operands have all been set since it
   // was last computed, and stores it in `executor`, which runs a program with these weights. InvalidArgument: dtype,
   // shape or size differ from the weight's.
   absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes,
                    Executor& executor);
-  // Ends a series of set(): computes the weights of which only some operands were set anew, if the values of the others
-  // are known.
+  // Is to be called after a series of set(). Computes each folded weight of which only some operands were set since
+  // it was last computed, if the values of its other operands are known.
   absl::Status finish(Executor& executor);
-  // Fills every folded weight that has no value, or of which only some operands are set, with random numbers as its own
-  // fill says.
+  // Fills every folded weight that has no value, or of which only some operands have been set, with random numbers
+  // drawn by the fill of the weight's own buffer.
   absl::Status generate(uint64_t seed, Executor& executor);
-  // Returns the names of operands that have no value and that a folded weight needs. `begun`: only for weights of which
-  // another operand has been set.
+  // Returns the names of the operands without a value that folded weights need. `begun`: counts only folded weights
+  // of which another operand has been set.
   std::set<std::string> missing(bool begun = false) const;
   // Returns names, dtypes and shapes of all operands of folded weights.
   std::vector<TensorInfo> operands() const;
@@ -48,12 +48,12 @@ class FoldedWeights {
     bool computed = false;      // whether the folded weight has a value; small weights have one from the bundle
     std::set<std::string> set;  // operands of the folded weight that were set since it was last computed
   };
-  // A reference to the caller's array.
+  // A reference to an array of the caller.
   struct Given {
     DType dtype = DType::f32;
     const char* bytes = nullptr;
   };
-  // Computes a weight whose operands are all known, either kept or in `given`, by name.
+  // Computes a folded weight from its operands, all of which are either kept or in `given`, by name.
   absl::Status compute(Folded& folded, Executor& executor, const std::map<std::string, Given>& given = {}) const;
   // Marks a weight, whose value is in the executor's host memory, as computed, and sends it to the GPU if there is one.
   static absl::Status done(Folded& folded, Executor& executor);

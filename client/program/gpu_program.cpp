@@ -129,7 +129,7 @@ void GpuProgram::bind(int buffer, void* memory) {
   void* const now = memory != nullptr ? memory : own_[buffer];
   if (now == addresses_[buffer]) return;
   addresses_[buffer] = now;
-  graph_ = GpuGraph();  // the old graph contains the buffer's previous address
+  graph_ = GpuGraph();  // the captured CUDA or HIP graph, which has the buffer's previous address, is dropped
   runs_ = 0;
 }
 
@@ -138,7 +138,7 @@ absl::Status GpuProgram::launch_all_on(void* stream) const {
   return absl::OkStatus();
 }
 
-// Launches kernel by kernel and not by the captured graph, because the caller's own stream may be capturing.
+// Launches kernel by kernel instead of launching the captured graph, because the caller's own stream may be capturing.
 absl::Status GpuProgram::launch_on(void* stream) const {
   WL_RETURN_IF_ERROR(shared_.device->use());
   return launch_all_on(stream);
@@ -154,7 +154,8 @@ absl::Status GpuProgram::copy(int buffer, void* to, std::optional<void*> into) c
   return into ? absl::OkStatus() : device.wait(nullptr, doing);
 }
 
-// The first run launches kernel by kernel. The second captures a graph, which pays if there are several runs.
+// The first run launches kernel by kernel. The second run captures the launches as a CUDA or HIP graph, which only a
+// program that runs several times benefits from.
 absl::Status GpuProgram::launch_all() {
   const auto plainly = [&] { return launch_all_on(stream()); };
   if (++runs_ == 2) {

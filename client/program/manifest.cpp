@@ -183,7 +183,7 @@ absl::StatusOr<Manifest> read_json(const Json& json) {
   return manifest;
 }
 
-// Checks every number that the executor relies on.
+// Checks that every number of a program on which the executor relies is in range.
 absl::Status check_program(const Program& program) {
   constexpr int64_t kMaxBytes = int64_t{1} << 46;
   auto wrong = [](const auto&... what) { return invalid("manifest.json: ", what...); };

@@ -32,7 +32,8 @@ std::string manifest_text(const Program& program, const std::vector<BundleFile>&
 // Reads a manifest. InvalidArgument: the manifest has a newer format, or a name or number that is not allowed.
 // DataLoss: its bytes have changed since it was written.
 absl::StatusOr<Manifest> parse_manifest(const std::string& text);
-// Reads the manifest of the bundle in a folder. InvalidArgument also where the folder has no manifest.
+// Reads the manifest of the bundle in a folder. Errors are those of parse_manifest(), and InvalidArgument if the
+// folder has no manifest.
 absl::StatusOr<Manifest> read_manifest(const std::string& folder);
 
 // Paths of a kernel's files, relative to the bundle's folder.

@@ -31,7 +31,7 @@ struct ProgramKernel {
   std::string plan;   // plan of the kernel as text
   std::string graph;  // canonical text of the group that the kernel computes
   Source source;
-  int inputs = 0, outputs = 0;  // numbers of the kernel's input and output arguments; inputs come first
+  int inputs = 0, outputs = 0;  // how many input and output arguments the kernel has; inputs come first
   std::string object;           // bytes of the kernel's shared object; empty in a program that was loaded from disk
   std::string object_path;      // path of the kernel's shared object, in a program that was loaded from disk
 };

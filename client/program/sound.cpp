@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view kPlaceNames[] = {"input", "output", "intermediate"};
 
-// Whether two fills generate the same values of a dtype. Only members that matter for the dtype are compared.
+// Whether two fills generate the same values of a dtype. Members that have no effect on values of that dtype are
+// ignored.
 bool same_fill(const Fill& a, const Fill& b, DType dtype) {
   if (!a.literal.empty() || !b.literal.empty()) return a.literal == b.literal;
   if (dtype == DType::b1) return true;
@@ -40,11 +41,11 @@ absl::Status inputs_fit(const Program& program, const Graph& whole) {
   return invalid("the program has ", found.size(), " inputs, its graph ", inputs.size());
 }
 
-// Checks that each output is in the buffer that the graph implies: the one of its own name, or that of an input or
-// another output with the same value.
+// Checks that each output of the program is in the buffer that the graph implies: the buffer with the output's own
+// name, or the buffer of an input or of another output that has the same value.
 absl::Status outputs_are_placed(const Program& program, const Graph& graph) {
   std::map<int, NodeId> value_in;  // for each buffer that holds an output, the node whose value it holds
-  std::set<int> named;             // buffers of outputs that are inputs, or have the name of one of their outputs
+  std::set<int> named;             // buffers that are inputs, or have the name of an output that they hold
   for (size_t o = 0; o < graph.outputs.size(); ++o) {
     const ProgramOutput& output = program.outputs[o];
     const ProgramBuffer& buffer = program.buffers[output.buffer];
@@ -76,12 +77,12 @@ absl::Status outputs_fit(const Program& program, const Graph& whole) {
   }
   const absl::Status placed = outputs_are_placed(program, whole);
   if (placed.ok()) return placed;
-  // If simplifying the graph merges the values of several outputs into one node, these outputs may also share a buffer.
+  // Several outputs may also share a buffer if simplifying the graph merges their values into one node.
   WL_ASSIGN_OR_RETURN(const Graph simple, simplify(whole));
   return outputs_are_placed(program, simple).ok() ? absl::OkStatus() : placed;
 }
 
-// The arguments of a kernel by its graph: first the inputs, then the outputs.
+// The arguments of a kernel according to its graph: first the inputs, then the outputs.
 struct Arguments {
   int inputs = 0;
   std::vector<TensorInfo> all;

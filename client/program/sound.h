@@ -9,12 +9,14 @@
 
 namespace wl {
 
-// Compares calls with the graphs of their kernels, and inputs and outputs with the whole graph. InvalidArgument, with
-// the call and the argument: they differ in number, dtype or number of elements (not in shape: a kernel may serve
-// several); a result is also another argument of the same call; or the graph has another hash than the program says.
+// Compares every call with the graph of its kernel, and the program's inputs and outputs with its whole graph. Shapes
+// of arguments may differ, since one kernel may serve several shapes. InvalidArgument: arguments differ in number,
+// dtype or number of elements; a call stores a result to a buffer that it also uses for another argument; or the
+// graph does not have the hash that the program says. The error names the call and the argument.
 absl::Status check_sound(const Program& program);
 
-// Returns the comments at the end of a kernel's source in a bundle: how it is launched, and on which buffers.
+// Returns the comments that end a kernel's source in a bundle: with which grid and memory the kernel is launched, and
+// on which buffers each call runs it.
 std::string launch_text(const Program& program, int kernel);
 
 }  // namespace wl

@@ -120,7 +120,7 @@ void run_at(Run& run, const std::vector<uintptr_t>& inputs, const std::vector<ui
       try {
         while (inputs > 0) executor.bind_input(--inputs, nullptr);
         while (outputs > 0) executor.bind_output(--outputs, nullptr);
-        // An address that could be bound can be unbound, so nothing is lost where this is an error.
+        // Unbinding memory that was bound does not fail, so an error can be ignored here.
       } catch (const warploom::Error&) {  // NOLINT(bugprone-empty-catch)
       }
     }
@@ -250,8 +250,7 @@ void define_executor(nb::module_& m) {
       .def("run_at", &run_at, "inputs"_a, "outputs"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 
-// Multiplies to 128 bits and returns the exclusive or of the two halves. Every bit of the result depends on both
-// factors.
+// Multiplies to 128 bits and returns the exclusive or of the two halves, of which every bit depends on both factors.
 uint64_t fold(uint64_t a, uint64_t b) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;

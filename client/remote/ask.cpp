@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 
-// The time that each kernel adds to the limit for kernels of the store; and the time limit of one call.
+// The time by which each kernel extends the limit for fetching stored kernels, and the time limit of one call.
 constexpr std::chrono::seconds kEachArrives{1}, kCallPatience{120};
 
 absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_token stop) {
@@ -72,7 +72,7 @@ JobResult result_of(const KernelRecord& record, const GraphFile& file) {
     const BufferSpec& buffer = record.problem.buffers[i];
     const int number = static_cast<int>(i);
     const bool known = buffer.output ? result.outputs.size() < file.graph.outputs.size() : i < inputs.size();
-    if (!known) break;  // fetch_program() and lay_out() refuse buffers that do not fit the graph
+    if (!known) break;  // the buffers do not fit the graph; fetch_program() or lay_out() will return an error for that
     const std::string& name =
         buffer.output ? file.graph.outputs[result.outputs.size()].name : file.graph.nodes[inputs[i]].text;
     result.buffers.push_back(

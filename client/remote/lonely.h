@@ -29,7 +29,8 @@ class Lonely {
 
   void seen(const Job& job);  // must be called with each state of the job, on any thread
   bool gave_up() const;
-  // Asks the coordinator. Says for which target there is no worker, and which workers there are.
+  // Asks the coordinator which workers there are, and returns a message that names them and the target for which
+  // there is no worker.
   std::string message() const;
 
  private:

@@ -11,8 +11,8 @@
 
 namespace wl {
 
-// Checks that a record is not older than its signer allows (seen.h). Before the first record is used, this asks the
-// coordinator once for the signers' heads, which say which generations of records are still right.
+// Checks that a record's generation is not lower than its signer allows (seen.h). Before the first record is used,
+// asks the coordinator once for the signers' heads, which say the lowest generation that is allowed.
 absl::Status Service::check_age(const KernelRecord& record) {
   if (peer_.seen == nullptr) return absl::OkStatus();
   if (!peer_.seen->has_heard()) {
@@ -77,7 +77,8 @@ absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most, const
     request.set_page_size(std::min(1000, most - static_cast<int>(rows.size())));
     WL_ASSIGN_OR_RETURN(v1::ListKernelsResponse page, call(*stub, peer_, &v1::KernelStore::Stub::ListKernels, request));
     for (const v1::KernelSummary& message : page.kernels()) {
-      if (!message.key().starts_with(key_prefix)) continue;  // an older coordinator lists all keys
+      // Coordinators of older versions ignore the prefix and list all keys.
+      if (!message.key().starts_with(key_prefix)) continue;
       rows.push_back({message.key(), message.digest(), message.environment(), message.target(), message.device(),
                       message.plan(), message.ops(), message.best_ns(), message.default_ns(), message.created_unix_ms(),
                       message.pinned(), message.measured_by(), message.confirmed_by(), message.team(), message.name()});
@@ -94,7 +95,7 @@ bool may_be_key(const std::string& text) {
 
 absl::StatusOr<std::string> Service::whole_key(const std::string& digits) {
   if (!may_be_key(digits) || digits.size() == kDigestDigits) return digits;
-  // Largest number of records to look at. A key may have one record for every environment.
+  // The largest number of records that are searched for keys; one key may have a record for every environment.
   constexpr int kMostLooked = 1000;
   WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> found, list_records(kMostLooked, digits));
   if (found.empty()) return absl::NotFoundError(cat("no stored kernel has a key that begins with ", digits));

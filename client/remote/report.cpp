@@ -217,8 +217,8 @@ absl::Status why_no_result(const Job& job) {
   switch (job.state) {
     case JobState::kFailed:
       if (job.error.ok()) return absl::InternalError("the job failed without a reason");
-      // Here, NotFound means that no correct kernel was found. As the result of a command, it would mean a missing
-      // record.
+      // The job's error is NotFound if no correct kernel was found. It is converted, because as the result of a
+      // command NotFound would mean that a record is missing.
       if (absl::IsNotFound(job.error)) return absl::FailedPreconditionError(job.error.message());
       return job.error;
     case JobState::kCancelled:

@@ -1,4 +1,4 @@
-// The calls of a Service about kernels that are verified again.
+// The calls of a Service about verifying stored kernels again.
 #include <algorithm>
 #include <chrono>
 

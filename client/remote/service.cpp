@@ -29,7 +29,7 @@ absl::Status fits_message(const std::string& graph) {
                  "; cut it into smaller graphs");
 }
 
-// Appends one message of Inspect's stream of answers to `out`.
+// Appends one message of the stream with which Inspect answers to `out`.
 absl::Status add_part(v1::InspectResponse part, Inspection& out) {
   WL_RETURN_IF_ERROR(check_fields(part));
   out.graph += part.graph();
@@ -154,7 +154,7 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
     if (!wrong.ok()) return answer_error(wrong, peer_.where);
     if (last && is_done(last->state)) return *std::move(last);
     if (limits.stop.stop_requested()) return absl::CancelledError(cat("job ", name, " is no longer awaited"));
-    // The stream has no deadline but limits.until.
+    // The stream's only deadline is limits.until, so DeadlineExceeded means that this time has come.
     if (absl::IsDeadlineExceeded(status) && !lost)
       return absl::DeadlineExceededError(cat("job ", name, " at ", peer_.where, " is not done in time"));
     if (!status.ok() && !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return status;

@@ -91,7 +91,7 @@ struct ServerSummary {
 };
 
 struct WatchLimits {
-  double patience_s = 60;  // how many seconds to wait, each time that the coordinator cannot be reached
+  double patience_s = 60;  // each time that the coordinator cannot be reached: seconds until waiting for it ends
   // The time at which to stop waiting even if the job is not done; absent: never.
   std::optional<std::chrono::system_clock::time_point> until = {};
   std::stop_token stop = {};  // a stop request ends the waiting at once, but not the job
@@ -160,8 +160,8 @@ class Service {
 
   absl::StatusOr<Inspection> inspect(const std::string& graph, const TuneOptions& options, const std::string& stage,
                                      bool simplify_only, bool why = false);
-  // Inspects the kernels that a result launches, without a new plan of its graph. DataLoss can also mean that the
-  // coordinator's version inspects only graphs.
+  // Inspects the kernels that a result launches, without planning its graph again. DataLoss may also mean that the
+  // coordinator is of a version that inspects only graphs.
   absl::StatusOr<Inspection> inspect(const JobResult& result, const std::string& stage, bool why);
 
   // Returns the record of a key. NotFound: the coordinator's store has none. DataLoss or PermissionDenied, here and
@@ -213,7 +213,8 @@ class Service {
   absl::StatusOr<std::vector<Reverification>> list_reverified(const std::string& job, int most);
 
  private:
-  // PermissionDenied: a record is older than its signer allows, or than one that was seen (SeenGenerations::admit()).
+  // PermissionDenied: the record's generation is lower than its signer allows, or lower than one that was seen before
+  // (SeenGenerations::admit()).
   absl::Status check_age(const KernelRecord& record);
 
   std::shared_ptr<grpc::Channel> channel_;

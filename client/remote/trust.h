@@ -15,7 +15,8 @@ namespace wl {
 // on it, or the embedded worker made it.
 std::string doubt_about(const KernelRecord& record, const std::vector<Signer>& signers);
 
-// Whether doubt_about() would have a reason for doubt, judged by a result alone and without signatures; for reports.
+// Whether the kernel of a group is not to be trusted, as in doubt_about(), judged by the group's result alone and
+// without checking signatures; for reports.
 bool is_doubted(const GroupResult& group);
 
 }  // namespace wl

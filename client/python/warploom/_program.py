@@ -28,7 +28,8 @@ def program():
         found = shutil.which("warploom", path=str(folder))
         if found:
             return found
-    # Scripts are skipped, because the script `warploom` that pip installs calls this function.
+    # Scripts on the PATH are skipped: the script `warploom` that pip installs calls this function, and would be found instead of the
+    # program.
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         found = shutil.which("warploom", path=folder)
         if found and pathlib.Path(found).read_bytes()[:2] != b"#!":

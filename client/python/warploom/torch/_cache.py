@@ -19,9 +19,9 @@ from .._program import ProgramError
 from .._tune import run_tune
 
 log = logging.getLogger("warploom")
-LONGEST_TURN = 3600  # seconds to wait for other processes that tune
+LONGEST_TURN = 3600  # seconds to wait until other processes end their tuning
 _LOOK = 0.05  # seconds between attempts to lock
-_SHORT = 8  # WARPLOOM_RESOURCE_EXHAUSTED, the code of a _core.Error when memory is short
+_SHORT = 8  # the code of a _core.Error for lack of memory: WARPLOOM_RESOURCE_EXHAUSTED
 _SILENT = {"progress", "token"}  # options that have no effect on kernels
 FAULTS = (ProgramError, _core.Error, OSError)  # errors after which a part of a graph stays with eager
 

@@ -149,8 +149,7 @@ def _itself(operator):
     return call
 
 
-# Operators that draw random numbers. They are not taken apart, so that eager's kernels draw the numbers, which are then the same as without
-# the backend.
+# Operators that draw random numbers. They are not decomposed, so that eager's kernels draw the same numbers as without the backend.
 _RANDOM = {overload for name in ("bernoulli", "native_dropout", "normal_functional", "uniform", "rrelu_with_noise", "rrelu_with_noise_functional")
            if hasattr(aten, name) for overload in map(getattr(aten, name).__getattr__, getattr(aten, name).overloads())}  # fmt: skip
 

@@ -29,7 +29,7 @@ def _reader(order):
 
 def _maker(result):
     """Returns a function that allocates the memory of a result at each call, at an address that is a multiple of 64."""
-    if result.order is None:  # for strides with gaps or of 0, kernels write a dense array, which _spread() copies
+    if result.order is None:  # if strides are 0 or leave gaps, kernels write a dense array, which _spread() copies to an array with these strides
         return functools.partial(torch.empty, result.shape, dtype=result.dtype)
     return functools.partial(torch.empty_strided, result.shape, result.stride, dtype=result.dtype)
 
@@ -67,7 +67,8 @@ class Kernels(torch.nn.Module):
         first = _Loaded(self._folder, ())
         first.executors.prepare()
         weights = {tensor.name: tensor.nbytes for tensor in first.model.weights()}
-        # Input "iN" of the text is the argument with the index part.used[N]. Arguments in `static` may be weights of the bundle.
+        # The input "iN" of the graph's text is the argument with the index part.used[N]. An argument in `static` is
+        # a weight of the model; it is set as a weight of the bundle if the bundle has one of that name.
         readers = [_reader(order) for order in part.orders]
         inputs = [int(tensor.name[1:]) for tensor in first.model.inputs()]
         self._inputs, self._readers = picker([part.used[n] for n in inputs]), [readers[n] for n in inputs]

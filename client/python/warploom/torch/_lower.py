@@ -126,7 +126,7 @@ def support_of(graph):
             reasons[node] = None
         except Unsupported as reason:
             reasons[node] = str(reason)
-        except Exception as error:  # noqa: BLE001: arguments that a row does not know are left to eager
+        except Exception as error:  # noqa: BLE001: a node whose arguments cannot be converted is left to eager
             reasons[node] = f"{node.target}: {error}"
     return reasons
 

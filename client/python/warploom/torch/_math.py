@@ -268,7 +268,7 @@ def lerp(g, node, x, y, weight):
     return rounded_once(g, node, between, x, y, weight)
 
 
-# Positions of extremes.
+# The functions below find the positions of minima and maxima.
 def found(g, how, x, axis):
     """Returns the extreme along an axis, and the position of its first occurrence. Neither result has the axis."""
     value = g.reduce(how, x, [axis])

@@ -21,7 +21,7 @@ log = logging.getLogger("warploom")
 aten = torch.ops.aten
 _REPORT = []  # the report: an entry for every graph that was compiled
 _SAID = set()  # the reasons that were logged
-_LOCK = threading.Lock()  # guards both
+_LOCK = threading.Lock()  # guards _REPORT and _SAID
 
 
 class _Taken(OperatorSupportBase):

@@ -11,7 +11,7 @@ from ._views import padded, places_at
 aten, prims = torch.ops.aten, torch.ops.prims
 
 
-# Reductions.
+# The functions below lower reductions.
 def axes_of(x, dims):
     if dims is None or (isinstance(dims, (list, tuple)) and not dims):
         return list(range(len(x.shape)))
@@ -187,7 +187,7 @@ def convolution(g, node, x, w, bias, stride, padding, dilation, transposed, outp
         stride = [1] * rank
     x = padded(g, x, [0, 0, *padding], [0, 0, *high], 0)
     positions, letters = "pqrstu"[:rank], "hijdef"[:rank]
-    if all(tap == 1 for tap in taps):  # a convolution with one tap is a product and needs no windows
+    if all(tap == 1 for tap in taps):  # a convolution whose window has one element is a matrix product, for which no windows are made
         for axis in range(rank):
             x = g.slice(x, axis + 2, 0, (x.shape[axis + 2] - 1) // stride[axis] + 1, stride[axis])
         w, letters = g.reshape(w, w.shape[:2]), ""
@@ -241,9 +241,9 @@ def max_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), dilation=(1
     greatest = g.reduce("max", value, axes)
     if all(user.args[1] == 0 for user in node.users):
         return (greatest,)
-    image = x.shape[-rank:]  # the axes over which a pool's positions are counted
+    image = x.shape[-rank:]  # the extents of the image, within which a pool's results count positions
     steps = [0] * (len(x.shape) - rank) + [math.prod(image[axis + 1 :]) for axis in range(rank)]
-    # Padding gets the highest position, so that an element's position is found where the padding's value equals the greatest element.
+    # Padding gets the highest position, so that the position of an element is found even if its value equals that of the padding.
     places, _ = windows(g, places_at(g, x.shape, steps), *pool, math.prod(image) - 1)
     first = first_place(g, value, greatest, axes, places, math.prod(image) - 1)
     if x.dtype in FLOATS:  # where an element is NaN, PyTorch's pools return the position of the last NaN
@@ -259,7 +259,7 @@ def avg_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), ceil_mode=F
     total = g.reduce("sum", value, axes)
     if divisor_override or (not ceil_mode and (count_include_pad or not any(pool[2]))):
         return g.op("div", total, g.constant(float(divisor_override or math.prod(size)), total.dtype, total.shape))
-    # Windows at the border have fewer elements; a sum pool of ones counts them.
+    # Windows at the border have fewer elements. Their number is the sum of ones over the window.
     ones = g.constant(1, x.dtype, x.shape[-rank:])
     low = pool[2]
     if count_include_pad:

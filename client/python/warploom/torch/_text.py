@@ -26,7 +26,7 @@ class Value(NamedTuple):
     id: int
     dtype: str
     shape: tuple
-    source: Optional[str] = None  # name of the input that this is a view or a cast of; None: it is computed
+    source: Optional[str] = None  # name of the input of which this value is a view or a cast; None: the value is computed
 
 
 def takes(name, dtype):

@@ -10,7 +10,7 @@ from ._text import Unsupported
 aten = torch.ops.aten
 
 
-# Copies and views.
+# The functions below lower copies and views.
 @row(
     aten.clone.default, aten.alias.default, aten.detach.default, aten.lift_fresh_copy.default, aten.contiguous.default,
     aten._to_copy.default, torch.ops.prims.convert_element_type.default, aten.copy.default,
@@ -219,7 +219,7 @@ def masked_fill(g, node, x, mask, number):
     return where(g, node, mask, number, x)
 
 
-# Tensors without operands.
+# The functions below lower operators that make a tensor without reading one.
 @row(aten.fill.Scalar)
 def fill(g, node, x, number):
     return g.constant(number, *result_of(node))
