@@ -37,7 +37,8 @@ def head_of(text):
 def cpp_functions(text):
     """Yields (name, first line, number of lines) of every function that is not defined within another."""
     code = NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    stack, since, inside, last = [], 0, 0, None  # inside: number of open braces from the outermost one that is no scope
+    # Inside: number of open braces from the outermost one that opens neither a namespace nor a type.
+    stack, since, inside, last = [], 0, 0, None
     for match in re.finditer(r"[{};]", code):
         at, char = match.start(), match[0]
         if char == "{":
@@ -47,7 +48,7 @@ def cpp_functions(text):
             name = NAME.search(head)
             opened = (function and name and name[1], since + space)
             if last and (not head or head.startswith(",")):
-                opened = last  # The last braces initialised a member, and the constructor continues.
+                opened = last  # The braces that were closed last initialised a member, and the constructor's definition continues.
             stack.append(opened)
             inside += not scope or inside > 0
         elif char == "}" and stack:

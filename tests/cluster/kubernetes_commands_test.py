@@ -187,7 +187,8 @@ BREAKS = (
 
 
 def check_breaks(scratch, objects, rendered):
-    shell(scratch, "deploy/certificates.sh other worker worker; mkdir same; cp tls/ca.* same")  # folders of another authority, and of the same one
+    # `other` gets certificates of another authority, `same` gets further certificates of the same authority
+    shell(scratch, "deploy/certificates.sh other worker worker; mkdir same; cp tls/ca.* same")
     shell(scratch, "deploy/certificates.sh same coordinator coordinator.lab; deploy/certificates.sh same client worker")
     for what, check, change in BREAKS:
         broken = copy.deepcopy(objects)

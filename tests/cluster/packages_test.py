@@ -13,7 +13,8 @@ from documented import documented
 from harness import SOURCE, Scratch, expect, skip
 
 SOCKET = "unix:/run/warploom/warploom.sock"
-# Makes the fresh system the root of namespaces of its own, as in a container. After a mere chroot, processes may not make namespaces.
+# This script makes the folder of the fresh system the root of namespaces of its own, as in a container. After a mere chroot, processes
+# may not make namespaces.
 ENTER = """set -e
 mount --bind "$1" "$1"
 mount -t proc proc "$1/proc"
@@ -23,7 +24,7 @@ pivot_root . mnt
 umount -l /mnt
 exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp bash -c "$2"
 """
-# Runs inside the fresh system. The candidates of the worker have a sandbox of their own.
+# This script runs inside the fresh system. The candidates of the worker have a sandbox of their own.
 SESSION = """set -e
 cd /tmp
 warploomd --store s.db --listen unix:/tmp/s > coordinator.log 2>&1 &
@@ -39,7 +40,8 @@ grep -q serving coordinator.log
 openssl verify -CAfile tls/ca.pem tls/node1.pem
 """
 
-# Runs as a service of the system that has booted. The user nobody may tune, but not drain, for which it needs the role operator.
+# This script runs as a service of the system that has booted. The user nobody may tune, but not drain, for which it needs the role
+# operator.
 BOOTED = f"""set -ex
 cd /var/tmp
 {documented("systemctl enable --now warploomd")}

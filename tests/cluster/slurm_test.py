@@ -74,7 +74,7 @@ def disturbed(scratch, cluster, number, calm):
     cancelled = until(task_with_a_lease, 60, "a worker has a lease")
     cluster.ask("scancel", cancelled)
     until(lambda: cluster.states(array).get(cancelled) not in ("RUNNING", "COMPLETING"), 30, f"task {cancelled} has ended")
-    # The urgent job needs two processors: one is free since the task was cancelled, for the other Slurm preempts a task.
+    # The urgent job needs two processors: the cancelled task has left one, and Slurm preempts another task to get the second.
     urgent = cluster.submit("--partition=high", "--ntasks=2", "--wrap", "sleep 2")
 
     def preempted():

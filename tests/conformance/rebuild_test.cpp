@@ -71,7 +71,7 @@ TEST(Rebuild, GivesTheSameBytes) {
   ASSERT_FALSE(all.empty());
   std::vector<Candidate> first;
   const auto wanted = static_cast<size_t>(testing::scaled(12));
-  // Candidates of the two compilers alternate, and an odd stride takes candidates of both.
+  // In `all`, candidates of the two compilers alternate, so an odd stride takes candidates of both.
   const size_t stride = std::max<size_t>(1, all.size() / wanted) | 1U;
   for (size_t i = 0; i < all.size(); i += stride) first.push_back(all[i]);
   // The second build has another folder, another order and other trial numbers, so that other kernels are compiled

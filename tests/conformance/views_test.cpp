@@ -24,7 +24,7 @@ NodeId window(Builder& to, NodeId x, int64_t axis, int64_t size, int64_t stride,
   return to.add_node({.op = Op::window, .operands = {x}, .ints = {axis}, .ints2 = {size, stride, dilation}});
 }
 
-// Every row computes one value from two inputs, x [6,37] and y [6,5].
+// Each row adds nodes to a graph that compute one value from two inputs, x [6,37] and y [6,5].
 using Row = NodeId (*)(Builder& to, NodeId x, NodeId y);
 constexpr Row kRows[] = {
     [](Builder& to, NodeId x, NodeId) {

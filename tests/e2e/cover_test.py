@@ -20,7 +20,8 @@ def main():
             picture = scratch.root / f"{cover}.svg"
             why = scratch.run("warploom", "inspect", file, "--stage", "plan", "--cover", cover, "--why", "--svg", picture).out
             expect("us" in why and "KB" in why or "MB" in why, f"{cover}: {why}")
-            # This is the number of kernels of the plan before tuning. Which kernels a bundle has depends on measured times.
+            # The first line of the plan says how many kernels the cover has before tuning. Which kernels a bundle has depends on measured
+            # times.
             kernels[cover] = int(re.match(r"# (\d+) kernels instead of 8", why)[1])
             expect(picture.read_text().startswith("<svg"), f"{cover}: {picture.read_text()[:200]}")
         # Together, the sources of all kernels with their preludes are larger than the limit of one message.

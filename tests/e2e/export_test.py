@@ -107,9 +107,9 @@ def refused(scratch, store):
     expect("nothing" in said and not (scratch.root / "new").exists(), said)
     said = scratch.run("warploom", "export", "softmax", "--out", "new", "--name", "a-b", expect=2).err
     expect("--name a-b" in said and "a_b is" in said, said)
-    scratch.run("warploom", "export", "softmax", "--out", "int")  # a folder whose name is a keyword of C
+    scratch.run("warploom", "export", "softmax", "--out", "int")  # the export's folder is named like a keyword of C
     expect((scratch.root / "int/model_int.h").exists(), "the name of the library")
-    scratch.run("warploom", "export", "softmax", "--out", "tables")  # a folder with the name of a file that every export has
+    scratch.run("warploom", "export", "softmax", "--out", "tables")  # the export's folder is named like a file that every export has
     expect((scratch.root / "tables/model_tables.h").exists(), "the name of a file of the export")
     scratch.run("warploom", "export", "softmax", "--out", "int", "--name", "again")  # a new export replaces an old one in the same folder
     expect(not (scratch.root / "int/model_int.h").exists() and json.loads((scratch.root / "int/export.json").read_text())["name"] == "again", "replaced")

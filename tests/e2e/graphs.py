@@ -115,7 +115,7 @@ ZERO_REDUCED = """graph {
 }
 """
 
-# The input is also an output, twice.
+# A graph that has its input as an output, twice.
 PASS_THROUGH = """graph {
   %0 = input "x" : f32[4,4] normal(0,1)
   %1 = exp %0 : f32[4,4]

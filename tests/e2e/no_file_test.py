@@ -31,7 +31,7 @@ def folder(path):
 
 def bound_socket(path):
     here = os.getcwd()
-    os.chdir(path.parent)  # The absolute path may be too long for a Unix socket.
+    os.chdir(path.parent)  # A path of a Unix socket may have at most 107 bytes, so the socket is bound by its name alone.
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(path.name)
     os.chdir(here)
@@ -92,7 +92,7 @@ def every_place(scratch):
     for kind, make in KINDS.items():
         for command, name in rows(scratch):
             if (kind, name) in (("folder", "k.npz"), ("holes", "data.bin")):
-                continue  # The following are allowed: weights in a folder of arrays, and external data in a part of a file of any size.
+                continue  # Allowed, so not tested: weights in a folder of arrays, and external data in a part of a file of any size.
             shutil.rmtree(root / "broken", ignore_errors=True)
             shutil.copytree(root / "tuned", root / "broken")
             remove(root / name)

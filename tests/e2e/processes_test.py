@@ -96,7 +96,7 @@ def main():
                 return (trials or ["none"]) if len(trials) >= count or done else None
 
             trials = until(check, 240, f"{count} trials are stored")
-            # All trials that were stored before are unchanged.
+            # All trials that the previous check found in the store are still there, unchanged.
             expect(set(acknowledged) <= set(trials), "a stored trial is gone")
             acknowledged[:] = trials
 

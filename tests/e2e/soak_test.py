@@ -23,7 +23,7 @@ SECONDS = float(os.environ.get("WARPLOOM_SOAK_SECONDS", "1800" if SCALE >= 10 el
 WORKERS = 2
 MOST_WAL = 64 << 20
 MOST_SLOPE_MB = 1.0  # largest growth per hour of the bytes that the heap holds
-MOST_RESIDENT = 1.25  # largest allowed ratio of resident memory, the last quarter's over the second's
+MOST_RESIDENT = 1.25  # largest allowed ratio of the resident memory in the last quarter of the test to that in the second quarter
 LONG_S = 1200  # length in seconds of the shortest test whose memory is judged
 REST_S = 60  # seconds from one rest to the next; in a rest, the load pauses
 LOOKS = 8  # samples of the heap in one rest
@@ -80,7 +80,7 @@ class Load:
                 try:
                     turn(number)
                     self.counts[name] = number + 1
-                except Exception as error:  # the main thread sees the error and ends the test
+                except Exception as error:  # the main thread sees this error in `wrong` and ends the test
                     self.wrong.append(f"{name}: {error}")
                 with self.changed:
                     self.turns -= 1
@@ -194,7 +194,7 @@ def main():
             ("preemptions", preemptions, min(7, SECONDS / 4)), ("interrupted", interrupted, 0),
         ):
             load.repeat(name, turn, every)
-        samples, heaps = [], []  # heaps: (seconds, MB)
+        samples, heaps = [], []  # heaps: (seconds since the start, MB that the heap holds)
         while time.monotonic() - began < SECONDS and not load.wrong:
             if daemon.process.poll() is not None:
                 load.wrong.append(f"the coordinator ended with {daemon.process.returncode}")

@@ -43,7 +43,7 @@ std::string misread(absl::string_view line) {
 
 // Returns why the emulator would execute a kernel wrongly, or "".
 std::string misread_of(const std::string& assembly) {
-  // The upper half of a 24-bit product of small negative value is -1; the emulator makes it 0.
+  // The upper half of a small negative 24-bit product is -1; the emulator computes 0.
   if (absl::StrContains(assembly, "v_mul_hi_i32_i24")) return "computes v_mul_hi_i32_i24 wrongly";
   for (const absl::string_view line : absl::StrSplit(assembly, '\n'))
     if (std::string wrong = misread(line); !wrong.empty()) return wrong;

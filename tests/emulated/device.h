@@ -25,7 +25,7 @@ class EmulatedDevice {
   static EmulatedDevice* get();
 
   const std::string& target() const { return target_; }  // the emulated target, e.g. "hip:gfx1100"
-  // Returns the row of the target, changed to so few units that small groups keep all of them busy.
+  // Returns the row of the target in kTargets, but with so few compute units that small groups keep all of them busy.
   Machine machine() const;
   // Compiles a kernel to a code object. The error OutOfRange means that the kernel is left out, since it spills
   // registers or the emulator would execute it wrongly. Other errors are the compiler's.
@@ -40,8 +40,8 @@ class EmulatedDevice {
   // the launch fails; later launches of this process then fail as well.
   absl::Status run(const Source& source, const std::string& code, std::vector<Argument>& arguments);
 
-  // Returns the number of wave instructions of the last kernel that ran or was too long: the number of one block times
-  // grid and passes.
+  // Returns the number of wave instructions of the last kernel that ran, or that was too long to run: the number of
+  // one block, times the blocks of the grid and the passes.
   int64_t instructions() const { return instructions_; }
 
  private:

@@ -81,8 +81,8 @@ class Emulated : public ::testing::Test {
     return wrong.has_value();
   }
 
-  // Runs `wanted` kernels with matrix instructions. `text` makes a graph of each seed, and each kernel is at the last
-  // of the points that `points_of` chooses for its graph.
+  // Runs `wanted` kernels with matrix instructions. `text` makes the text of a graph from each seed. `points_of`
+  // chooses points of the graph's space, and the last of those with a matrix instruction gives the kernel.
   void products(uint64_t from, int64_t wanted, std::string (*text)(uint64_t),
                 std::vector<Point> (*points_of)(const Space&, uint64_t)) {
     const Machine machine = EmulatedDevice::get()->machine();
@@ -220,8 +220,8 @@ TEST_F(Emulated, ValuesInRegistersMeanTheirGraphs) {
     GTEST_SKIP() << "no kernel multiplies sums where they are and is one that the emulator computes rightly";
 }
 
-// Attention with stages that multiply values which earlier stages left in shared memory, with and without several
-// turns.
+// Attention with stages that multiply values which earlier stages left in shared memory. Some kernels process the
+// keys in several turns (choice `turn_length`).
 TEST_F(Emulated, StagesByMatricesMeanTheirGraphs) {
   const Machine machine = EmulatedDevice::get()->machine();
   const int64_t wanted = testing::scaled(8);

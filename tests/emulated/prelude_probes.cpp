@@ -130,8 +130,8 @@ const ValueProbe kValues[] = {
 #undef WL_OF
 
 #define WL_AT(expression) [](int thread, int i) -> double { return (void)thread, (void)i, (expression); }
-// The loads and stores are of vectors of four elements. A thread's second four elements mostly come from another
-// function than its first.
+// The loads and stores are of vectors of four elements. In most probes, a thread's first four elements test one
+// function and its second four elements another one.
 const MoveProbe kMoves[] = {
     {"load and store", "wl_store<4>(q, wl_load<f32v, 4>(p + at)); wl_store<2>(q + 4, wl_load<f32v, 1>(p + at + 4));",
      WL_AT(8 * thread + i)},

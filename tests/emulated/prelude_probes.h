@@ -11,8 +11,8 @@
 
 namespace wl::testing {
 
-// An expression of type R in x, y and z, which are of type V. It is computed once with vectors for V and R, and once
-// with scalars.
+// A probe of an expression of type R in x, y and z, which are of type V. It is computed once with vectors for V and
+// R, and once with scalars.
 struct ValueProbe {
   const char* name;
   DType from, to;  // dtypes of the operands (V) and of the result (R)
@@ -40,7 +40,7 @@ struct MoveProbe {
   const char* name;
   const char* statements;
   double (*expected)(int thread, int i);
-  int wave = 0;  // the only wave size, in threads, that the probe is for; 0: any
+  int wave = 0;  // the only wave size, in threads, with which the probe runs; 0: any
 };
 inline constexpr int kProbeThreads = 128, kProbeValues = 8 * kProbeThreads;
 std::span<const MoveProbe> move_probes();

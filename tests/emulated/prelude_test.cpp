@@ -26,7 +26,8 @@ using testing::MoveProbe;
 using testing::ValueProbe;
 
 constexpr int kVector = 4;
-// The number of elements of each input. An output has the results of the vectors, then those of the scalars.
+// The number of elements of each input. An output holds the results that were computed by vectors, then those that
+// were computed by scalars.
 constexpr int kValues = kProbeThreads * kVector;
 
 Source source_of(const EmulatedDevice& device, std::string text) {
@@ -69,7 +70,8 @@ std::string text_of(const ValueProbe& probe) {
   return text;
 }
 
-// Returns input i: in turn a special value, a value of a usual range, one of any magnitude, and any bits of an f32.
+// Returns element i of an input: by turns a special value, a value of a usual range, one of any magnitude, and one
+// with random bits.
 double value_at(DType dtype, uint64_t seed, int i) {
   static const double kSpecial[] = {0,    -0.0,      1,         -1,   2,     -2,     0.5,   -0.5,  2.5,  -7.25,
                                     17,   INFINITY,  -INFINITY, NAN,  1e-40, -1e-40, 1e38,  -1e38, 88.7, -103.5,
@@ -97,7 +99,7 @@ double ulp_of(double rounded) {
   return std::ldexp(1, std::max(exponent - 24, -149));
 }
 
-// Returns "" if `got` is what a probe expects.
+// Returns "" if `got` is what a probe expects, else the error.
 std::string compare(const ValueProbe& probe, double got, double want) {
   char element[8] = {};
   store_element(probe.to, element, 0, want);

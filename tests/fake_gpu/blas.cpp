@@ -32,7 +32,8 @@ struct Object {
   }
 };
 
-// The numbers of attributes in the API, and for each kind of object the length in bytes of each attribute.
+// The numbers of attributes in the API; and for each kind of object, the length in bytes of each attribute by its
+// number.
 struct Numbers {
   int batch_count, batch_step;                                            // attribute numbers of matrix layouts
   int transpose_a, transpose_b, epilogue, bias_pointer, bias_type, op_t;  // attribute numbers of products

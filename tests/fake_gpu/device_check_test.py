@@ -38,7 +38,7 @@ def main():
         none = json.load(open(scratch.path("none.json")))
         expect(none["status"] == "no device for cuda:sm_90a here" and "libcuda" in none["missing"][0], none)
 
-        # The folder is moved away from the tree, so that it cannot use anything of the tree.
+        # The folder is moved out of the source tree's reach, so that it cannot use anything of the tree.
         elsewhere = scratch.path("elsewhere")
         os.rename(folder, elsewhere)
         run(scratch, [f"{elsewhere}/run.sh", scratch.path("fake.json")], 0, LD_LIBRARY_PATH=str(FAKE))

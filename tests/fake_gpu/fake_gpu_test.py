@@ -63,12 +63,12 @@ def run_bundle(scratch, bundle):
     for by in "whole", "steps":
         report = scratch.run("warploom", "run", bundle, "--check", "--check-by", by, "--repeat", 4, "--profile", "--json", "-").json()
         expect(report["correct"] and report["device"] == "cuda:0" and len(report["time"]["samples_ns"]) == 4, report)
-    # There are two kernels or more: the parts of a kernel replace it if they are faster.
+    # The bundle has two kernels or more, since the parts of a kernel replace it if they were measured to be faster.
     expect(len(report["steps"]) >= 2 and all(step["min_ns"] > 0 for step in report["steps"]), report["steps"])
     expect(report["calls"] == len(report["steps"]) and report["memory"]["intermediates"] > 0, report)
     done = scratch.run("warploom", "run", bundle)
     expect("on cuda:0, cuda:sm_90a" in done.out, done.out)
-    model = scratch.run("run_model", bundle)  # run_model uses the C library; its inputs are zeros
+    model = scratch.run("run_model", bundle)  # run_model is a program that uses the C library; it fills the inputs with zeros
     expect("output y f32[200]: first element 32" in model.out, model.out)
 
     def refused(code, says, *options, **environment):

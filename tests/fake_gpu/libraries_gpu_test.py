@@ -80,7 +80,8 @@ def tune(scratch, name, text, target, *more, trials=2, **options):
 def every_group(scratch, target, library, version, _):
     device = next(gpu for gpu in scratch.run("warploom", "targets", "--json", "-").json()["gpus"] if gpu["target"] == target)
     expect(device["libraries"] == version, device)
-    names = GROUPS if library == "cublaslt" else ("transposed", "batched", "bias")  # hipBLASLt differs only in attribute numbers
+    # HipBLASLt differs from cuBLASLt only in attribute numbers, so fewer groups are tested with it.
+    names = GROUPS if library == "cublaslt" else ("transposed", "batched", "bias")
     for name in names:
         text = GROUPS[name]
         done, store = tune(scratch, name, text, target, "--libraries", library, trials=6 if name == "transposed" else 2)
@@ -100,7 +101,8 @@ def bundle_of(scratch, target, library):
     measured."""
     file, bundle = scratch.root / "several.graph", scratch.path(f"{library}.bundle")
     file.write_text(several_products(6, 8, 16))
-    scratch.environment["WARPLOOM_FAKE_SPILL"] = "WL_IN(f32, p0, 2"  # The first factors have 256, 288 and then over 300 elements.
+    # The text marks kernels whose first operand has 200 to 299 elements: the first two products (256 and 288), but not the later ones.
+    scratch.environment["WARPLOOM_FAKE_SPILL"] = "WL_IN(f32, p0, 2"
     scratch.run("warploom", "tune", file, "--target", target, "--trials", 8, "--libraries", library, "--cover", "greedy", "--out", bundle)
     del scratch.environment["WARPLOOM_FAKE_SPILL"]
     manifest = json.loads(pathlib.Path(bundle, "manifest.json").read_text())
@@ -122,7 +124,7 @@ def bundle(scratch, target, library, _, file):
     scratch.environment["LD_LIBRARY_PATH"] = f"{nothing}:{FAKE}"
     done = scratch.run("warploom", "run", made, expect=None)
     scratch.environment["LD_LIBRARY_PATH"] = str(FAKE)
-    if file in done.err:  # false if the machine has another version of the library
+    if file in done.err:  # false if the machine has a real library that is found instead
         expect(done.code != 0 and f"needs the library {library}" in done.err and "--libraries none" in done.err, done.err)
 
 

@@ -120,7 +120,8 @@ class Moments:
         for command in commands:
             for _ in range(MOMENTS):
                 self.stop_at(self.random.uniform(0, LATEST), self.random.choice([signal.SIGTERM, signal.SIGINT]), *command)
-                scratch.run("warploom", "jobs", "--store", store, deadline=DEADLINE)  # no process holds the store's lock
+                # This fails if a stopped command still holds the store's lock.
+                scratch.run("warploom", "jobs", "--store", store, deadline=DEADLINE)
 
     def of_a_coordinator(self):
         scratch = self.scratch
@@ -148,7 +149,7 @@ class Moments:
                     scratch.run("warploom", "cancel", job["name"], *server)
             child.process.send_signal(signal.SIGTERM)
             child.wait(DEADLINE)
-        # All threads of the coordinator's pools are free again, otherwise it could not answer more calls than it has threads.
+        # The coordinator answers more calls than its pools have threads, so all threads are free again.
         for _ in range(3):
             scratch.run("warploom", "inspect", "small.graph", *server, "--stage", "plan", deadline=DEADLINE)
         coordinator.process.send_signal(signal.SIGTERM)
@@ -160,7 +161,7 @@ class Moments:
         socket = scratch.path("w.sock")
         server = ("--server", f"unix:{socket}")
         scratch.serve(socket, store=scratch.path("w.db"), name="watched")
-        tune = scratch.start("warploom", "tune", "small.graph", *server, name="asked")  # the job waits for a worker
+        tune = scratch.start("warploom", "tune", "small.graph", *server, name="asked")  # no worker is running, so the job waits for one
 
         def state():
             jobs = scratch.run("warploom", "jobs", *server, "--json", "-").json()["jobs"]

@@ -40,7 +40,7 @@ def main():
         refused(scratch, "not in the store", "m.graph", server)
         fetched(scratch, "coordinator", "m.graph", server, 2)
         fetched(scratch, "cache", "m.graph", server, 2)
-        fetched(scratch, "coordinator", "m.graph", server)  # the store has the kernels now, so nothing is searched
+        fetched(scratch, "coordinator", "m.graph", server)  # the store has the kernels now, so no search is needed
         damage(cache)
         fetched(scratch, "coordinator", "m.graph", server)
         records = scratch.run("warploom", "records", "--server", server, "--json", "-").json()["records"]

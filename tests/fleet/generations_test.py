@@ -77,7 +77,8 @@ def main():
         get(scratch, three)
         for key in (one, two):
             get(scratch, key, signed=False)
-            get(scratch, key, cache=scratch.path("of-another-user"))  # the cache of another user, who has not seen the later generations
+            # A user with an empty cache has not heard of the later generations, so older records are accepted.
+            get(scratch, key, cache=scratch.path("of-another-user"))
         stop(coordinator)
 
         move(scratch, "today", "store")
@@ -93,7 +94,8 @@ def main():
         (scratch.root / "signers").write_text(line.strip() + " 365d\n")
         get(scratch, one)
         os.remove(scratch.path("cache/warploom/generations"))
-        os.mkdir(scratch.path("cache/warploom/generations"))  # the client continues if it cannot write this file
+        # A folder of that name keeps the client from writing the file, but not from continuing.
+        os.mkdir(scratch.path("cache/warploom/generations"))
         get(scratch, one)
 
 

@@ -101,7 +101,8 @@ class Page:
 
     def after(self, words):
         """Waits until a command has taken effect."""
-        if words[:2] == ["warploomd", "token"] and self.coordinator is not None:  # a coordinator reads new rows only at intervals
+        # A coordinator reads new rows of the callers file only at intervals.
+        if words[:2] == ["warploomd", "token"] and self.coordinator is not None:
             jobs = ["warploom", "jobs", "--server", self.address, "--tls-ca", "ca.pem", "--token-file", words[-1]]
             until(lambda: self.scratch.run(*jobs, expect=None).code == 0, 30, f"{words[-1]} is known")
 

@@ -188,7 +188,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t mos
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
-  pb::SetLogHandler(nullptr);  // otherwise protobuf prints every string that is not UTF-8
+  pb::SetLogHandler(nullptr);  // without this, protobuf prints an error for every string that is not UTF-8
   const std::unique_ptr<pb::Message> message = message_of(data, size);
   const absl::Status checked = wl::check_fields(*message);
   if (!checked.ok()) {

@@ -52,7 +52,8 @@ void round_trip(std::string_view bytes, Decode decode) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  google::protobuf::SetLogHandler(nullptr);  // otherwise protobuf prints every string that is not UTF-8
+  // Without this, protobuf prints an error for every string that is not UTF-8.
+  google::protobuf::SetLogHandler(nullptr);
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0] % 5) {
     case 0:

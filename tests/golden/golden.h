@@ -12,7 +12,7 @@ struct Golden {
   const char* target;
   std::vector<std::pair<const char*, int64_t>> choices;  // choices that are not the default, with their names in plans
   const char* graph;
-  bool everywhere = false;  // whether the GPU targets are also recorded with these choices
+  bool everywhere = false;  // whether kernels of the GPU targets are also recorded with these choices
   const char* folder = "";  // folder of the golden's file, set by the golden's table
 };
 

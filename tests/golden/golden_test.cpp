@@ -103,7 +103,7 @@ std::string without_comments(const std::string& text) {
   return code;
 }
 
-// With a listing of the graph, comments say which nodes the code computes, and nothing but comments is added.
+// With a listing of the graph, the code has comments that say which nodes it computes, and differs in nothing else.
 TEST_P(GoldenTest, SaysWhatItComputes) {
   const Graph graph = parse(GetParam().graph).value();
   for (const std::string_view target : {std::string_view(GetParam().target), std::string_view("cuda:sm_90a")}) {

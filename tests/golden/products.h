@@ -80,7 +80,7 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "mkj,pkqj->mpq" : bf16[51,2,32]
   output "y" %2
 })"},
-    {"bf16_tiles",  // has rows that are no multiple of a tile, words that do not fill a step, and an epilogue
+    {"bf16_tiles",  // the rows do not fill the last tile, the words of k do not fill the last step; with an epilogue
      "cpu:amx",
      {},
      R"(graph {
@@ -115,7 +115,7 @@ inline const std::vector<Golden> kProducts = {
   %6 = contract %0 %5 "mk,pkq->mpq" : f32[4,2,32]
   output "y" %6
 })"},
-    {"triangular_product",  // products with the zeros above the diagonal are left out
+    {"triangular_product",  // a factor is zero above its diagonal, so products with these zeros are left out
      "cpu:avx512",
      {},
      R"(graph {

@@ -70,7 +70,7 @@ def pairs(a, b, most=1500):
     return a[[x for x, _ in both]], b[[y for _, y in both]]
 
 
-# References.
+# The references that operators are compared with.
 def wrapped(value, dtype):
     info = np.iinfo(dtype)
     return (value - info.min) % (1 << info.bits) + info.min
@@ -137,7 +137,7 @@ def elu(x, alpha):
 
 
 SELU = (np.float32(1.67326319217681884765625), np.float32(1.05070102214813232421875))
-UNARY = {  # name of an operator of floats -> its reference, and the allowed error in units in the last place
+UNARY = {  # name of an operator on floats -> its reference, and the allowed error in units in the last place
     "Abs": (np.abs, 0), "Neg": (np.negative, 0), "Sign": (np.sign, 0), "Ceil": (np.ceil, 0), "Floor": (np.floor, 0), "Round": (np.rint, 0),
     "Sqrt": (np.sqrt, 1), "Reciprocal": (lambda x: 1 / x, 1), "Exp": (np.exp, 4), "Log": (np.log, 4), "Sin": (np.sin, 4), "Cos": (np.cos, 4),
     "Tan": (np.tan, 16), "Asin": (np.arcsin, 16), "Acos": (np.arccos, 16), "Atan": (np.arctan, 4), "Sinh": (np.sinh, 24), "Cosh": (np.cosh, 24),
@@ -148,7 +148,8 @@ UNARY = {  # name of an operator of floats -> its reference, and the allowed err
     "Relu": (lambda x: np.maximum(x, 0), 0), "HardSwish": (lambda x: x * np.clip(x * np.float32(1 / 6) + 0.5, 0, 1), 16),
     "IsNaN": (np.isnan, 0), "IsInf": (np.isinf, 0),
 }  # fmt: skip
-ONLY_F32 = {"Celu", "Mish", "HardSwish", "Selu", "Softplus", "Softsign", "Erf"}  # in other types, their constants or steps are rounded too
+# Tested in f32 only, since the other types also round the constants or steps of these operators.
+ONLY_F32 = {"Celu", "Mish", "HardSwish", "Selu", "Softplus", "Softsign", "Erf"}
 BINARY = {
     "Add": (np.add, 1), "Sub": (np.subtract, 1), "Mul": (np.multiply, 1), "Div": (np.divide, 1), "Min": (np.minimum, 0),
     "Max": (np.maximum, 0), "Equal": (np.equal, 0), "Less": (np.less, 0), "LessOrEqual": (np.less_equal, 0), "Greater": (np.greater, 0),

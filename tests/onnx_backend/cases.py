@@ -53,7 +53,7 @@ def sets_of(case, model):
         return
     known = {w.name for w in model.graph.initializer}
     inputs = [i for i in model.graph.input if i.name not in known]
-    if case.url is not None:  # for a real model, the package has one output, which belongs to the input that is computed here
+    if case.url is not None:  # the package has one expected output of a real model, for the input that is computed here
         value = inputs[0].type.tensor_type.shape
         shape = [d.dim_value if d.HasField("dim_value") else 1 for d in value.dim]
         count = int(np.prod(shape))

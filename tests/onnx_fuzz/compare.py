@@ -55,14 +55,15 @@ def difference(got, bound, want, mixes, rounding=None):
                 wrong = np.abs(mine - want.astype(np.float64)) > np.abs(mine) * 2.0**-52
             else:
                 wrong = mine.astype(want.dtype) != want
-            if bound is not None:  # Integers within the bound are right: an earlier rounding or comparison may give them.
+            # An integer whose error is within `bound` counts as right, since it may follow from a rounding or comparison of floats.
+            if bound is not None:
                 wrong &= ~(np.abs(mine - want.astype(np.float64)) <= bound)
         else:
             mine, theirs = mine.astype(np.float64), want.astype(np.float64)
             facts = ml_dtypes.finfo(rounding or want.dtype)
             of = np.max(np.abs(theirs), where=np.isfinite(theirs), initial=0) if mixes else np.abs(theirs)
             slack = ULPS * float(facts.eps) * of + 4 * float(facts.tiny)
-            if bound is not None:  # the peer computes in another way, so its error may exceed the bound
+            if bound is not None:  # the peer may compute by another formula, so its error may exceed `bound`
                 slack = slack + 4 * bound
             near = np.abs(mine - theirs) <= slack
             wrong = ~(near | (mine == theirs) | (np.isnan(mine) & np.isnan(theirs)))

@@ -47,7 +47,7 @@ import values  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", HERE / "../../build/release/bin"))
 CHUNK = 100      # number of cases that one process makes and evaluates
-SECONDS = 120    # time limit for such a chunk of cases
+SECONDS = 120  # time limit in seconds for CHUNK cases
 
 
 def templates(folder):

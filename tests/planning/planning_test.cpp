@@ -79,7 +79,8 @@ void expect_planned(const std::string& graph, const Device& device, const std::s
 
 class Planning : public ::testing::TestWithParam<uint64_t> {
  protected:
-  // Returns the range of seeds for this part of `all` networks: the first seed, and the one after the last.
+  // Returns the range of seeds of this part, when all parts together have `all` networks: the first seed, and the one
+  // after the last.
   static std::pair<uint64_t, uint64_t> seeds(int64_t all) {
     const uint64_t first = testing::test_seed(1), count = static_cast<uint64_t>(all), part = GetParam();
     return {first + count * part / kParts, first + count * (part + 1) / kParts};

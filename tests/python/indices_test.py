@@ -124,11 +124,12 @@ def main():
         check(scratch, bundle, {"table": table[:1], "i": np.array([0, -1, 0])}, {"y": table[[0, 0, 0]]})
         refused(scratch, bundle, {"table": table[:1], "i": np.array([0, 0, 1])}, "index 1 is outside an axis of 1 elements")
 
-        bundle = tuned(scratch, "unpooled", unpooled(), made_up=False)  # the two planes have different ranges of valid indices
+        # The two planes of the output have different ranges of valid indices.
+        bundle = tuned(scratch, "unpooled", unpooled(), made_up=False)
         x, y = rng.normal(size=(1, 2, 2)).astype(np.float32), np.zeros((1, 2, 4), np.float32)
         y[0, [0, 0, 1, 1], [1, 2, 0, 3]] = x.ravel()
         check(scratch, bundle, {"x": x, "i": np.array([[[1, 2], [4, 7]]])}, {"y": y})
-        for place in (-1, 4, 8):  # an index before both planes, in the other plane, after both
+        for place in (-1, 4, 8):  # for the first plane: an index before both planes, one in the second plane, one after both
             refused(scratch, bundle, {"x": x, "i": np.array([[[1, place], [4, 7]]])}, "outside an axis of 4 elements")
 
         bundle = tuned(scratch, "kept", cache())

@@ -195,7 +195,7 @@ def test_client_of_a_coordinator(folder, onnx_file, weights):
         np.testing.assert_array_equal(stored(x)[0], model(x)[0])
         key = model.report["groups"][0]["key"]
         assert client.record(key)["key"] == key and key in [record["key"] for record in client.records()]
-        jobs = client.jobs()  # newest job first; the oldest is the first get()'s, when the store lacked the kernels
+        jobs = client.jobs()  # newest job first; the oldest job is that of the first get(), when the store lacked the kernels
         assert [job["state"] for job in jobs] == ["succeeded", "succeeded", "not_cached"]
         served = warploom.Client(address, cache=scratch.path("cache"))
         for source in "coordinator", "process":

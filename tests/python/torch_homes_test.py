@@ -15,7 +15,7 @@ import time
 from harness import BIN, SCALE, SOURCE, Scratch, expect, torch_python, until
 
 
-# --- the functions that child processes run
+# --- Functions that run in child processes.
 
 
 def model(torch, width=8):
@@ -128,7 +128,7 @@ def passing(flag):
     expect(not warploom.torch.report()[0]["eager"], f"{warploom.torch.report()}")
 
 
-# --- their parent
+# --- Functions of the parent process.
 
 
 def start(scratch, *words, log="child", **environment):

@@ -78,7 +78,7 @@ def laid_out(x, how):
     if how == "transposed" and x.dim() > 1:
         return x.mT.contiguous().mT
     if how == "sliced" and x.dim() > 0:
-        wider = torch.stack([x, x.flip(0)], dim=-1).flatten(-2)  # every second element of the longer tensor is one of x
+        wider = torch.stack([x, x.flip(0)], dim=-1).flatten(-2)  # x is every second element of the longer tensor
         return torch.cat([wider[:1], wider])[1:][..., ::2]
     if how == "permuted" and x.dim() > 2:
         return x.movedim(0, -1).contiguous().movedim(-1, 0)
@@ -249,7 +249,8 @@ def _exact_where_nan(name, value, x, y):
     """Returns a remainder that is exact where eager's quotient overflows and its result is therefore NaN."""
     y = y if isinstance(y, torch.Tensor) else torch.tensor(y)
     with np.errstate(invalid="ignore"):
-        rest = torch.from_numpy(np.asarray(np.fmod(x.double().numpy(), y.double().numpy())))  # NumPy's, since eager computes a quotient in f64 too
+        # Computed by NumPy in f64, since eager computes the quotient in f64 too.
+        rest = torch.from_numpy(np.asarray(np.fmod(x.double().numpy(), y.double().numpy())))
     if name == "remainder":
         rest = torch.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
     return torch.where(value.isnan() & rest.isfinite(), rest.to(value.dtype), value)
@@ -313,7 +314,7 @@ class Program:
         operands = (at, *others)
         try:
             made = function(*(self.known[i] for i in operands))
-        except (RuntimeError, TypeError, IndexError, ValueError):  # PyTorch does not have the operator for these operands
+        except (RuntimeError, TypeError, IndexError, ValueError):  # PyTorch does not have the function for these operands
             return
         if not 0 < made.numel() <= MOST or made.dtype.is_complex:
             return
@@ -346,12 +347,14 @@ class Program:
                 if name.startswith("add alpha"):  # alpha * b and the sum are rounded separately
                     x = known[operands[0]]
                     value = value + (after(x) - x).nan_to_num(0, 0, 0) if x.dtype.is_floating_point else value
-                if name.startswith(("std", "var")):  # squares may underflow
+                if name.startswith(("std", "var")):  # the squares of small values may underflow
                     info = torch.finfo(value.dtype)
                     value = value + (after(torch.ones_like(value)) - 1) / info.eps * info.tiny
-                if name.startswith("log_softmax"):  # results near 0 have errors in units of 1, since log(sum) has
+                if name.startswith("log_softmax"):  # near 0 the error is that of log(sum), which is in units of 1
                     value = value + (after(torch.ones_like(value)) - 1)
-                if name.startswith("layer_norm"):  # differences from a mean have errors in units of the largest, and may be 0 if they are as small
+                # The error of a difference from the mean is relative to the largest difference; a difference as small as the error may
+                # become 0.
+                if name.startswith("layer_norm"):
                     by, largest = after(torch.ones_like(value)) - 1, value.nan_to_num(0, 0, 0).abs().max()
                     value = torch.where((by > 0) & (value.abs() <= 8 * torch.finfo(value.dtype).eps * largest), 0, value + by * largest)
                 value = after(value)

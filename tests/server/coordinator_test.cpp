@@ -77,7 +77,7 @@ TEST(Coordinator, SaysWhatItsProcessHolds) {
   constexpr size_t kMore = 64 << 20;
   const std::vector<char> more(kMore, 'x');
   const warploom::v1::ServerInfo after = service.server_info();
-  // This reads `more`, so that the compiler does not remove it.
+  // This comparison reads `more`, so that the compiler does not remove the allocation.
   EXPECT_EQ(std::count(more.begin(), more.end(), 'x'), static_cast<ptrdiff_t>(kMore));
   // A growth by half of kMore suffices, since other threads of the process may free memory meanwhile.
   EXPECT_GT(after.resident_bytes(), before.resident_bytes() + static_cast<int64_t>(kMore / 2));

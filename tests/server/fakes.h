@@ -146,7 +146,7 @@ class FakeCompiler : public Compiler {
   mutable std::atomic<int> planning = 0;
   std::vector<std::string> simpler_covers;
   bool known_plans = false;  // whether nearest() proposes winners of similar groups
-  // Returns, for each call of covers(), how many prices were measured and how the other kernels were priced.
+  // Returns, for each call of covers(), how many kernels had a measured time, and how the other kernels were priced.
   std::vector<std::pair<size_t, Unmeasured>> priced() const {
     const std::lock_guard lock(mutex_);
     return priced_;

@@ -108,7 +108,7 @@ TEST(Calls, WhoseAnswerDoesNotFitIntoMemoryEndWithAnError) {
   EXPECT_TRUE(absl::IsResourceExhausted(within_memory([&] { return much(4); }).status()));
 }
 
-// Whether a coordinator listens on such a socket cannot be found out, so the socket is not removed.
+// It cannot be found out whether a coordinator listens on a datagram socket, so the socket's file is not removed.
 TEST(Listening, LeavesSocketsThatItCannotAsk) {
   Scratch scratch;
   const std::string path = scratch.path("s");

@@ -32,7 +32,8 @@ void expect_honest(Service& service, const Job& job, const std::string& hostile)
   }
 }
 
-// A candidate with a sample below the floor of its group is stored as an error, cannot win, and the search goes on.
+// A candidate with a sample that is less than any kernel of its group can take (the floor) is stored as an error. It
+// cannot win, and the search goes on.
 TEST(Hostile, TimesBelowTheFloorAreErrors) {
   Scratch scratch;
   Service service(scratch.path("a.db"));

@@ -192,7 +192,8 @@ TEST(Jobs, ALostLeaseCannotReport) {
   const v1::Lease first = service.acquire("a");
   ASSERT_FALSE(first.lease_id().empty());
   v1::Lease second;
-  while (second.batch().id() != first.batch().id()) second = service.acquire("b");  // ends when lease `first` expires
+  // The loop ends when lease `first` expires.
+  while (second.batch().id() != first.batch().id()) second = service.acquire("b");
   EXPECT_GT(second.attempt(), first.attempt());
   EXPECT_EQ(report("a", first), v1::ReportResultsResponse::STALE);
   EXPECT_EQ(report("b", second), v1::ReportResultsResponse::ACCEPTED);
@@ -246,8 +247,8 @@ TEST(Jobs, AWholeThatIsTakenApartTriesWhatWonForItsParts) {
     auto service = serve();
     Restart restart(after);
     Hooks hooks = restart.hooks();
-    // Plans of the whole group are slow, except those whose numbers the second rounds of its parts find and it has not
-    // tried.
+    // Plans of the whole group are slow, except for those with a number that a part has found before in its second
+    // search round.
     std::set<std::string> of_parts;
     hooks.judge = [&](const Batch&, Trial* trial) {
       if (trial->outcome != Outcome::kCorrect) return;

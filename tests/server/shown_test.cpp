@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// By the fixture's worker, the cover of three kernels is measured as the fastest one.
+// With the times that the fixture's worker reports, the cover of three kernels is the fastest one.
 class Shown : public ::testing::Test, RefiningCompiler {
  protected:
   static TuneOptions asked() { return refined_trials(24); }

@@ -82,7 +82,8 @@ TEST(Training, LearnsFromAllGroupsOfAStore) {
   EXPECT_EQ(training->groups, 3);
   EXPECT_EQ(training->left_out, 3);
   ASSERT_EQ(training->rows.size(), 3u * kTrials);
-  EXPECT_THAT(training->rows[0].ns, ::testing::AnyOf(900, 2000));  // ns; the least time that two samples confirm
+  // In ns: the least time that two samples of the trial confirm.
+  EXPECT_THAT(training->rows[0].ns, ::testing::AnyOf(900, 2000));
   const auto ranker = train_ranker(training->rows);
   ASSERT_TRUE(ranker.ok() && ranker->knows("cpu/contract"));
 

@@ -76,8 +76,9 @@ TEST(WholeCovers, TheLeastTimeWinsAndFewerKernelsWithinNoise) {
   }
 }
 
-// If its parts are measured one by one, at different moments, their times add up to less than the fused kernel's. The
-// cover with the fused kernel and the cover with its parts are both timed whole, and the faster one is chosen.
+// When the parts of the fused kernel are measured one by one, at different moments, their times add up to less than
+// its time. The cover with the fused kernel and the cover with its parts are both timed whole, and the faster one is
+// chosen.
 TEST(WholeCovers, AGroupAsItIsRunsBesideItsParts) {
   for (const auto& [unsplit, kernels] : {std::pair{2000, 1}, std::pair{4000, 3}}) {
     Scratch scratch;
@@ -163,7 +164,8 @@ TEST(WholeCovers, AreConfirmedByFewSamplesThatAreClose) {
   EXPECT_FALSE(were_disturbed({busy, failed("it crashed")}));
 }
 
-// A measured time below the floor of the covers is stored as an error, so that its cover is not chosen.
+// A measured time that is less than any cover can take (the floor) is stored as an error, so that its cover is not
+// chosen.
 TEST(WholeCovers, ATimeBelowTheFloorWinsNothing) {
   Scratch scratch;
   WholeService service(scratch.path("a.db"));
@@ -281,7 +283,7 @@ TEST(WholeCovers, ACancelledRaceKeepsTheBestByKernels) {
   EXPECT_EQ(end.result->kernels, 2);
 }
 
-// The batches of chains in which whole covers are timed.
+// The tests below look at batches of chains, in which whole covers are timed.
 
 constexpr char kInputIsOutput[] = R"(graph {
   %0 = input "x" : f32[64,32] normal(0,1)

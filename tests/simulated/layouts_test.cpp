@@ -80,7 +80,8 @@ void expect_right(const std::vector<Kernel>& kernels) {
 
 class Layouts : public testing::Sharded {};
 
-// A kernel that computes y = x through a tile of a random layout, and twice that through an expression.
+// A kernel that loads x into a tile of a random layout, stores x from there, and then stores x + x, which it computes
+// from the tile.
 TEST_P(Layouts, ElementsAreWhereTheLayoutSays) {
   const auto [first, last] = seeds(160, 20261101);
   std::vector<Kernel> kernels;
@@ -111,7 +112,7 @@ Layout without(const Layout& layout, int axis, std::string_view gone) {
   out.outer = layout.outer;
   out.bits = layout.bits;
   int left = 0;
-  // For each remaining base: what it moves along one of the axes, and whether that is `axis`.
+  // For each remaining base: the vector by which it moves along one of the two axes, and whether that axis is `axis`.
   std::vector<std::pair<uint64_t, bool>> kept;
   for (const Layout::Base& base : layout.bases) {
     const bool along = layout.part(base, axis) != 0;
@@ -154,7 +155,7 @@ TEST_P(Layouts, CrossesCombineTheLanesOfTheirAxis) {
     kernel.body.back().axes = {axis};
     kernel.body.push_back(store_instr(2, rows_of(1, waves.shape, 0), false));
     ASSERT_TRUE(verify(kernel).ok()) << verify(kernel) << print(kernel);
-    // Compares the interpreter with sums along the axis.
+    // Compares the interpreter with sums along the axis that are computed here.
     std::vector<std::vector<double>> buffers(2);
     for (int64_t i = 0; i < size; ++i) buffers[0].push_back(static_cast<double>(i));
     buffers[1].resize(elements(waves.shape) * place.teams);
@@ -272,9 +273,9 @@ TEST_P(Layouts, SwizzledBuffersHoldTheElements) {
 // a barrier.
 TEST(BrokenMoves, AreCaught) {
   const std::vector<std::pair<std::regex, const char*>> breakages = {
-      {std::regex("wl_shuffle_xor<(1|2|4|8)>"), "wl_shuffle_xor<$1 * 2>"},  // shuffles from another lane
+      {std::regex("wl_shuffle_xor<(1|2|4|8)>"), "wl_shuffle_xor<$1 * 2>"},  // a lane takes its value from another lane
       {std::regex("wl_shuffle<(\\d+)>\\((.*), (\\(?place.*)\\);"), "wl_shuffle<$1>($2, $3 ^ 1);"},
-      {std::regex("(= \\(place & \\d+\\)) != 0 \\?"), "$1 == 0 ?"},  // takes the element of another register
+      {std::regex("(= \\(place & \\d+\\)) != 0 \\?"), "$1 == 0 ?"},  // a lane takes the element of another register
       {std::regex("wl_barrier\\(\\);"), ";"},
       {std::regex(" \\^ "), " | "},  // combines coordinates and lanes by OR instead of XOR
   };

@@ -55,9 +55,9 @@ std::map<std::string, Graph> groups_of(const std::vector<std::filesystem::path>&
   return groups;
 }
 
-constexpr int kParts = 4;  // number of tests among which the groups of all models are divided
+constexpr int kParts = 4;  // number of parts into which the groups of all models are divided, one test for each part
 
-// The parameters are a target and the number of the part of the groups to test.
+// The parameters are a target and the index of the part of the groups that the test checks.
 class ModelGroups : public ::testing::TestWithParam<std::tuple<std::string, int>> {
  protected:
   void check(const std::vector<std::filesystem::path>& files, int points, int parts) {
@@ -73,7 +73,7 @@ class ModelGroups : public ::testing::TestWithParam<std::tuple<std::string, int>
     testing::CompiledChecks checks("models_simulated");
     int compiled = 0, plans = 0;
     int64_t largest = 0;
-    std::map<std::string, int> known;  // number in `checks` of each reduced group, by the group's text
+    std::map<std::string, int> known;  // index in `checks` of each reduced group, by the group's text
     for (const auto& [key, group] : groups) {
       SCOPED_TRACE(print(group));
       const Domain domain = analyze(group, machine).value();

@@ -15,9 +15,9 @@ struct Mutant {
   Source source;
 };
 
-// Adds a mutant of a kernel for each breakage and each instruction to which the breakage applies. All lines that the
-// instruction prints are broken; of shuffles, barriers, waits, arrivals and commits, only one line at a time. `number`:
-// becomes the `kernel` of the mutants.
+// Adds a mutant of a kernel for each breakage and each instruction to which the breakage applies. A mutant breaks all
+// lines that the instruction prints; if the instruction is a shuffle, barrier, wait, arrival or commit, it breaks only
+// one of them. `number` is stored as the mutants' `kernel`.
 void break_kernel(int number, const Source& source, std::vector<Mutant>& mutants);
 
 }  // namespace wl::testing

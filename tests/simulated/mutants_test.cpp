@@ -75,7 +75,7 @@ std::string judge(const Case& one, const Source& source, const std::string& path
   return "";
 }
 
-// Returns the kernel of a group at a point of its space, with the group's values.
+// Returns the kernel that lowering makes of a group at a point of its space, with the group's expected values.
 std::optional<Case> case_at(const Graph& graph, const Domain& domain, const Machine& machine, const Space& space,
                             const Point& point) {
   const auto kernel = lower(graph, domain, space.schedule(point), machine);
@@ -86,7 +86,8 @@ std::optional<Case> case_at(const Graph& graph, const Domain& domain, const Mach
   return one;
 }
 
-// Returns the kernel, with the values, of a group for the last of `drawn` random schedules that are `wanted`.
+// Draws `drawn` random schedules of a group, and returns the kernel of the last one that is `wanted`, with the group's
+// expected values; nullopt if none is wanted.
 std::optional<Case> case_of(const Graph& graph, const Machine& machine, uint64_t seed,
                             const std::function<bool(const Schedule&)>& wanted, int drawn = 1) {
   const auto domain = analyze(graph, machine);
@@ -109,7 +110,7 @@ Graph with_reductions_stored(Graph graph) {
   return graph;
 }
 
-// Returns a kernel of a random group, sometimes a contraction.
+// Returns the kernel of a random group; every fifth group is a contraction.
 std::optional<Case> random_case(uint64_t seed) {
   const Machine machine = testing::machine_named(kMutantRows[seed % std::size(kMutantRows)]);
   const Graph graph = seed % 5 == 3 ? parse(testing::ContractionText(seed, 60'000).text()).value()
@@ -117,7 +118,7 @@ std::optional<Case> random_case(uint64_t seed) {
   return case_of(graph, machine, seed, [](const Schedule&) { return true; });
 }
 
-// Returns a contraction by matrix instructions; every other pair of seeds gives it asynchronous copies.
+// Returns a kernel of a contraction with matrix instructions; seeds 2 and 3 of every four give asynchronous copies.
 std::optional<Case> matrix_case(uint64_t seed) {
   const Graph graph = parse(testing::ContractionText(seed, 200'000, seed % 2 == 0 ? "bf16" : "f16").text()).value();
   return case_of(graph, testing::machine_named("cuda:sm_80"), seed, [seed](const Schedule& schedule) {
@@ -125,7 +126,7 @@ std::optional<Case> matrix_case(uint64_t seed) {
   });
 }
 
-// Returns the kernel of a graph at the last of several points of its space.
+// Returns the kernel of a graph at the last of the points that points_of() chooses.
 std::optional<Case> last_of(const std::string& text, const std::string& target,
                             const std::function<std::vector<Point>(const Space&, const Domain&)>& points_of) {
   const Graph graph = parse(text).value();
@@ -143,13 +144,13 @@ std::optional<Case> shared_factor_case(uint64_t seed) {
                  [seed](const Space& space, const Domain&) { return testing::shared_factor_points(space, 2, seed); });
 }
 
-// Returns whether slots are filled more than once, so that their phases matter: a ring with a slot for every step needs
-// no phases.
+// Returns whether a ring's slots are filled more than once. If every step had a slot of its own, breaking the phases
+// would change nothing.
 bool fills_slots_again(const Schedule& schedule, const Domain& domain) {
   return 2 * schedule[kStages] * schedule[kStepK] < extent_of(domain, domain.reduced) + schedule[kStepK];
 }
 
-// Returns a contraction whose factors are copied by waves that do nothing else.
+// Returns a kernel of a contraction in which some waves only copy the factors.
 std::optional<Case> alongside_case(uint64_t seed) {
   return last_of(testing::copied_product(seed), seed % 3 == 0 ? "cuda:sm_80" : "cuda:sm_90a",
                  [seed](const Space& space, const Domain& domain) {
@@ -176,8 +177,8 @@ std::optional<Case> boxes_case(uint64_t seed) {
   });
 }
 
-// Returns attention whose values stay in registers. It is not broken by the kind "identity": a wrong identity only
-// matters in rows of which no key is seen.
+// Returns attention whose values stay in registers. The test does not use the kind "identity" on it: a wrong identity
+// changes only rows that see no key.
 std::optional<Case> resident_case(uint64_t seed) {
   const Graph graph = testing::drawn_resident_attention(seed);
   constexpr const char* kRows[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a"};
@@ -189,8 +190,9 @@ std::optional<Case> resident_case(uint64_t seed) {
   return case_at(graph, domain, machine, space, points[seed % points.size()]);
 }
 
-// Returns a contraction by matrix instructions whose tiles have several runs, or one of bytes. It is not broken by the
-// kind "slot", whose pattern also matches the taps of windows, whose order does not matter.
+// Returns a contraction with matrix instructions whose tiles have several runs or, for every third seed, whose factors
+// are bytes. The test does not use the kind "slot" on it: the pattern of that kind also matches the taps of windows,
+// whose order does not change the result.
 std::optional<Case> runs_case(uint64_t seed) {
   const bool bytes = seed % 3 == 0;
   const Graph graph = parse(bytes ? testing::byte_product(seed) : testing::product_in_runs(seed)).value();
@@ -204,7 +206,8 @@ std::optional<Case> runs_case(uint64_t seed) {
   return case_at(graph, domain, machine, space, points.back());
 }
 
-// Returns a contraction on lanes with asynchronous copies. In every other one, reads into registers run ahead as well.
+// Returns a contraction without matrix instructions but with asynchronous copies. Odd seeds also give two stages in
+// registers, so reads from shared memory into registers run ahead as well.
 std::optional<Case> pipelined_case(uint64_t seed) {
   const Graph graph = parse(testing::ContractionText(seed, 60'000, "f32").text()).value();
   const auto wanted = [seed](const Schedule& schedule) {
@@ -213,7 +216,8 @@ std::optional<Case> pipelined_case(uint64_t seed) {
   return case_of(graph, testing::machine_named("cuda:sm_80"), seed, wanted, 20);
 }
 
-// Breaks `wanted` kernels, each once by every given kind that fits it, and expects that 95 % of the mutants are caught.
+// Breaks `wanted` kernels, each once by every given kind that applies to it, and expects that at least 95 % of the
+// mutants are caught.
 void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& kinds,
                    const std::function<std::optional<Case>(uint64_t)>& make) {
   std::vector<Case> cases;
@@ -249,7 +253,8 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
   options.deadline_ns = 300'000'000'000;
   const auto compiled = compile_cpu(candidates, options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  std::map<std::string, std::pair<int, int>> tally;  // by kind, the numbers of mutants that were caught and made
+  // by breakage: the number of mutants that were caught, and of all mutants
+  std::map<std::string, std::pair<int, int>> tally;
   int caught = 0;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const Compiled& one = (*compiled)[i];
@@ -268,8 +273,8 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
   EXPECT_GE(caught, static_cast<int>(0.95 * static_cast<double>(chosen.size()))) << "of " << chosen.size();
 }
 
-// The kinds "slot" and "round" are left out: random groups use one slot number for all accesses to a slot, and their
-// last turn may have no row, so these breakages may change nothing. They are tested with the products below.
+// The kinds "slot" and "round" are left out, because these breakages may change nothing in random groups: a changed
+// slot number changes all accesses to the slot, and a block's last turn may have no row. The tests below use them.
 TEST(Simulated, CatchesBrokenKernels) {
   expect_caught(testing::test_seed(20260801), static_cast<size_t>(testing::scaled(20)),
                 {"barrier", "shuffle", "bound", "mask", "async", "pass", "last", "meet", "identity"}, random_case);
@@ -306,7 +311,8 @@ TEST(Simulated, CatchesBrokenBoxes) {
                 {"barrier", "phase", "box", "shared factor", "swizzle"}, boxes_case);
 }
 
-// The kind "barrier" is left out: rings whose slots begin anew in every round need no barriers between rounds.
+// The kind "barrier" is left out: a ring that starts with its first slot again in every round needs no barrier between
+// rounds.
 TEST(Simulated, CatchesBrokenRounds) {
   expect_caught(testing::test_seed(20261210), static_cast<size_t>(testing::scaled(10)), {"phase", "last", "round"},
                 rounds_case);

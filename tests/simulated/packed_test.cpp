@@ -1,5 +1,4 @@
-// Kernels of packed groups as compiled code: on this machine's CPU and, as GPU targets print them, on the simulated
-// GPU.
+// Compiles and runs kernels of packed groups: those for this machine's CPU, and those for GPUs on the simulated GPU.
 #include <gtest/gtest.h>
 
 #include "compiler/cover/stitching.h"
@@ -22,14 +21,14 @@ std::vector<Machine> machines() {
           testing::machine_named(testing::runnable_targets().back())};
 }
 
-// Adds the group's kernels at random points of its space; returns false if the group is not a packed group.
+// Adds kernels of the group at `count` points of its space; returns false if the group is not a packed group.
 bool add(const Graph& group, const Machine& machine, int count, testing::CompiledChecks& checks) {
   const auto domain = analyze_group(group, machine);
   if (!domain.ok() || domain->cls != LoopClass::kPacked) return false;
   const Space space = space_of(group, *domain, machine).value();
   const int number = checks.group(group).value();
   std::vector<Point> points = testing::sample_points(space, count, 3);
-  // If several points are wanted, the default point and random ones are tested; if one is wanted, a random one.
+  // If several points are wanted, the default point and random points are tested; if one is wanted, a random point.
   points.erase(points.begin() + (count > 1 ? 1 : 0), points.end() - std::max(1, count - 1));
   for (const Point& point : points) {
     const auto kernel = lower(group, *domain, space.schedule(point), machine);

@@ -1,6 +1,6 @@
-// Random products with random plans, computed on lanes without matrix instructions, as targets with and without
-// asynchronous copies and with waves of 32 and 64 print them. They run on the simulated GPU and are compared with the
-// oracle, for every number of stages in shared memory and in registers.
+// Random products with random plans that use no matrix instructions, for GPUs with and without asynchronous copies and
+// with waves of 32 and 64 threads. Their kernels run on the simulated GPU and are compared with the oracle, for every
+// number of stages in shared memory and in registers.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -25,7 +25,8 @@ TEST_P(SimulatedProducts, OfRandomPlansMeanTheirGraphs) {
   const auto [first, last] = seeds(80, 20261126);
   testing::CompiledChecks checks("simulated_products");
   const auto wanted = static_cast<int>(last - first);
-  std::map<std::pair<int64_t, int64_t>, int> drawn;  // number of kernels by stages in shared memory and in registers
+  // number of kernels, by their numbers of stages in shared memory and in registers
+  std::map<std::pair<int64_t, int64_t>, int> drawn;
   for (uint64_t seed = first * 64; checks.kernels() < wanted; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Machine machine = testing::machine_named(kProductRows[seed % std::size(kProductRows)]);

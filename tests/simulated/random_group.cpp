@@ -21,7 +21,7 @@ class Generator {
       if (chance(40)) axes_.push_back(i);
     wide_.push_back(input(shape_));
     const int64_t stages = axes_.empty() ? 0 : below(4);
-    bool powers = false;  // whether exp(v - max v) was made, after which a sum is made
+    bool powers = false;  // whether the latest stage ended with exp(v - max v), which the next stage sums
     for (int64_t stage = 0; stage <= stages; ++stage) {
       for (int64_t i = powers ? -1 : below(4); i >= 0; --i) wide_.push_back(elementwise());
       if (stage == stages) break;
@@ -150,8 +150,8 @@ class Generator {
       if (!is_float(dtype_)) return apply(Op::neg, {x});
       return apply(op, {op == Op::exp ? apply(Op::tanh, {x}) : x});
     }
-    // The two operands differ, since the difference of a value and itself would be zero. Integers stay away from the
-    // ends of their range.
+    // The two operands differ if possible, since the difference of a value and itself is zero. Integers are added
+    // instead of multiplied, so that they do not overflow.
     NodeId y = any(wide_);
     if (y == x || chance(60)) y = operand();
     const Op op = kTwo[below(std::size(kTwo))];

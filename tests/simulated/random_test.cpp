@@ -1,4 +1,4 @@
-// Random fused groups with random plans, as GPU targets print them, run on the simulated GPU and compared with the
+// Random fused groups with random plans: their kernels for GPUs run on the simulated GPU and are compared with the
 // oracle.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ const char* const kRows[] = {"cuda:sm_80", "cuda:sm_90a", "hip:gfx90a", "hip:gfx
 class SimulatedFuzz : public testing::Sharded {
  protected:
   // Adds the group's kernels at `points` random schedules of its space, or at one of its seeds if `points` is 0.
-  // Returns false if none was added, as for contractions.
+  // Returns false if it added no kernel; it adds none for a contraction.
   bool add(const Graph& group, const Machine& machine, int points, uint64_t seed) {
     const auto domain = analyze(group, machine);
     EXPECT_TRUE(domain.ok()) << domain.status() << "\n" << print(group);
@@ -77,7 +77,7 @@ TEST_P(SimulatedFuzz, RandomGroupsMeanTheirGraphs) {
   for (const uint64_t wanted = last - first; static_cast<uint64_t>(groups) < wanted; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Machine machine = testing::machine_named(kRows[seed % std::size(kRows)]);
-    // Every other seed gives the fused part of a general graph, the others give a group that suits GPUs.
+    // Even seeds draw a group that suits GPUs, odd seeds a general graph, whose fused groups are tested.
     const Graph graph = seed % 2 == 0 ? testing::random_group(seed)
                                       : random_graph(seed, {.nodes = 14, .largest = 6000, .f32_only = seed % 3 != 0});
     const auto cover = cover_greedy(graph, machine);

@@ -39,7 +39,7 @@ std::string skeleton(const Kernel& kernel, const Machine& machine) {
       out += number == "0" || number == "1" ? number : "#";
     i = std::max(i, end);
   }
-  // Functions are compared as well, because tails and vector widths change the functions that the text calls.
+  // The called functions are part of the result, because tails and vector widths decide which functions a text calls.
   static const std::regex kCall("\\bwl_[a-z0-9_]+(<[0-9]+>)?");
   const Source source = emit(kernel, machine).value();
   const std::sregex_iterator first(source.text.begin(), source.text.end(), kCall), last;

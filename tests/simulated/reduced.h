@@ -12,10 +12,11 @@
 
 namespace wl::testing {
 
-// Returns a kernel's instructions without numbers other than 0 and 1, and the functions that the kernel's text calls.
+// Returns a kernel's instructions with all numbers replaced except 0 and 1, followed by the functions that its text
+// calls. Kernels with equal skeletons differ only in numbers.
 std::string skeleton(const Kernel& kernel, const Machine& machine);
 
-// Returns the simulator's row for a GPU target: the row with the same wave size.
+// Returns the machine of a simulated GPU whose waves have as many threads as those of the given GPU.
 Machine simulator_of(const Machine& gpu);
 
 // Prints a kernel of a GPU target for the target's simulator, and a kernel of a CPU target for that target itself.
@@ -28,7 +29,7 @@ std::string run_simulated(const std::string& path, const Source& source, const s
 struct Reduced {
   Graph graph;
   std::string plan;
-  Source source;  // the source for the machine that simulator_of() returns
+  Source source;  // the kernel's text for the simulated GPU
 };
 // Fails if the group cannot be lowered, or if its text for the target differs from its text for the simulator.
 absl::StatusOr<Reduced> reduce(const Graph& group, const std::string& plan, const Machine& machine);

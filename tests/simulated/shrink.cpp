@@ -12,7 +12,7 @@
 namespace wl::testing {
 namespace {
 
-// The factors of every axis of every node. From these, the graph with other extents is made.
+// The factors of every axis of every node. with() makes the graph again with other extents of these factors.
 class Extents {
  public:
   explicit Extents(const Graph& graph) : graph_(graph) {
@@ -27,8 +27,8 @@ class Extents {
   using Sizes = std::map<int, int64_t>;  // extents of the factors, by number of the factor
   const Sizes& sizes() const { return sizes_; }
 
-  // Returns the graph with other extents of its factors; nullopt if an op does not allow them. An axis whose extent
-  // follows from other axes gets this extent, which is stored in `sizes`.
+  // Returns the graph whose factors have the extents `sizes`; nullopt if an op does not allow them. If the extent of
+  // an axis is determined by other axes, `sizes` is corrected to that extent.
   std::optional<Graph> with(Sizes& sizes) const {
     for (size_t repairs = 0; repairs <= sizes.size(); ++repairs) {
       int follows = -1;

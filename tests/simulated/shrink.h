@@ -1,7 +1,7 @@
 // Shrinks a group to smaller extents. Axes of a graph are products of factors that the ops equate or cut
-// (domain/factors), and each factor may get another extent. The extents of pads, windows and concats follow, and slices
-// begin at the same place within a part. Only `same` decides how far a group may shrink, so a test can require that a
-// schedule is still legal or that the kernel has the same instructions.
+// (domain/factors), and each factor may get another extent. The extents of pads, windows and concats follow from
+// these, and a slice keeps its place within its part. Only `same` decides how far a group may shrink, so a test can
+// require that a schedule is still legal or that the kernel has the same instructions.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,9 @@
 
 namespace wl::testing {
 
-// Returns a graph of the same computation on smaller extents that `same` accepts. Every extent in turn is made as small
-// as `same` allows. Returns the graph itself if nothing can shrink. `same` is called only with verified graphs.
+// Returns a graph of the same computation with smaller extents, for which `same` returns true. It makes every extent
+// in turn as small as `same` allows. Returns the graph itself if nothing can shrink. `same` is called only with
+// verified graphs.
 Graph shrink(const Graph& graph, const std::function<bool(const Graph&)>& same);
 
 }  // namespace wl::testing

@@ -1,5 +1,4 @@
-// Kernels of stitched groups as compiled code: on this machine's CPU and, as GPU targets print them, on the simulated
-// GPU.
+// Compiles and runs kernels of stitched groups: those for this machine's CPU, and those for GPUs on the simulated GPU.
 #include <gtest/gtest.h>
 
 #include "compiler/cover/stitching.h"

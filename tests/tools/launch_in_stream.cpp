@@ -114,7 +114,7 @@ void run(const std::string& folder, const std::string& family, bool lazy) {
     device.run();
     compare("with memory of the device");
   }
-  // One input and one output are in host memory again, the others in device memory.
+  // Now one input and one output are bound to host memory, the others to device memory.
   device.bind_input(0, host.input(0));
   std::vector<char> back(outputs[0].bytes);
   device.bind_output(0, back.data());

@@ -35,7 +35,8 @@ class Kernels {
 struct OnnxCase {
   struct Step {
     int kernel = 0;
-    std::vector<NodeId> args;  // the argument values' numbers in `graph`, in the order of the call
+    // node numbers in `graph` of the values that the kernel is called with, in the order of its arguments
+    std::vector<NodeId> args;
   };
   std::string folder;
   int variant = 0;  // index of the first model of the case that could be imported

@@ -228,7 +228,7 @@ class StuckPromotion {
   FakeWorker worker_;
 };
 
-// This test and the next one hang if the duration of promotions is not bounded.
+// This test and the next one hang if there is no time limit on promotions.
 TEST(Ends, AJobThatIsCancelledHasLittleTimeToPromote) {
   Scratch scratch;
   Service service(scratch.path("a.db"));

@@ -78,8 +78,8 @@ TEST_F(Reverify, AJobInTheForegroundGoesFirst) {
   EXPECT_EQ(counted(settled())["kept"], records_) << "and the others come afterwards";
 }
 
-// A verifying job verifies a bounded number of winners. When it ends, the coordinator therefore looks for more: here it
-// finds the record of the old environment that another job has made meanwhile.
+// A verifying job verifies a limited number of winners. When it ends, the coordinator therefore looks for more: here
+// it finds the record of the old environment that another job has made meanwhile.
 TEST_F(Reverify, WhatIsLeftFollowsInAnotherJob) {
   open(true);
   Gate gate;

@@ -149,7 +149,7 @@ int full_path(sqlite3_vfs* vfs, const char* name, int size, char* out) {
   return system->xFullPathname(system, name, size, out);
 }
 
-// Returns SQLite's code for a call that fails by this fault, or 0 if the call cannot fail so.
+// Returns the SQLite error of a call in which this fault occurs, or 0 if it cannot occur in such a call.
 int code_of(VfsCall call, Fault fault) {
   if (fault != Fault::kIoError) return call == VfsCall::kWrite ? SQLITE_FULL : 0;
   switch (call) {

@@ -51,7 +51,7 @@ class FaultVfs {
   // Returns the contents of files when they were first opened while the log was on; these are taken as durable.
   std::map<std::string, std::string> files_before() const;
 
-  // The following are called by the functions of the VFS.
+  // The functions of the VFS call the following functions.
   bool fails(VfsCall call, const std::string& file, int* code);
   int written_of(int size) const;  // how many bytes a failing write writes nevertheless
   void add(DiskEvent event);

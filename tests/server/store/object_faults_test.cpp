@@ -201,7 +201,7 @@ int tell_with_failing_call(FileFault fault, int number) {
     tell(**store, files, backup, &told);
     const bool failed = !files.failed().empty();
     absl::Status later = (*store)->put_blob(sha256_hex(filled('c')), filled('c'));
-    // If this was the call that failed, it is made again.
+    // If the failing call was part of put_blob(), the object is stored in a second attempt.
     if (!later.ok() && !failed) later = (*store)->put_blob(sha256_hex(filled('c')), filled('c'));
     EXPECT_TRUE(later.ok() || (*store)->stats().broken) << files.failed() << ": " << later;
     if (later.ok()) told.kept.insert('c');

@@ -85,7 +85,7 @@ TEST_F(Signing, AThousandChangedRecordsAreRefused) {
     if (!read.ok()) {
       ++by_digest;
     } else if (*read == sent) {
-      ++same;  // the changed byte means the same, as in a number encoded longer than needed
+      ++same;  // the changed bytes still encode the same record, such as with a number that is longer than needed
     } else {
       EXPECT_FALSE(check_signature(*read, signers).ok()) << message.ShortDebugString();
       ++by_signature;

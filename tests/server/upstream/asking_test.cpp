@@ -1,5 +1,5 @@
-// A coordinator asks its upstream: one call serves all callers with the same question, the memory of misses is bounded,
-// waits are bounded, and false answers of a hostile upstream are not used.
+// A coordinator asks its upstream: one call serves all callers with the same question, the number of remembered
+// misses and the time of waits are limited, and false answers of a hostile upstream are not used.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 

@@ -87,7 +87,7 @@ TEST_F(Fetching, AJobMayBeForAMachineOfTheUpstream) {
   asked.device.reset();
   asked.target = "cpu:avx2";
   Job job;
-  // If the upstream answers too late for a call, the answer is stored a moment later, so the job is tried again.
+  // The upstream may answer too late for a job. Its answer is then stored a moment later, so the job is tried again.
   for (int i = 0; i < 30 && job.state != JobState::kSucceeded; ++i) job = laptop.run(cat("r", i), asked);
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   ASSERT_TRUE(job.device.has_value());

@@ -111,7 +111,7 @@ TEST_F(Offers, SurviveARestart) {
 }
 
 // A coordinator signs its records anew, which makes their old signatures invalid. Its upstream, and the upstream's
-// upstream, then serve the new ones.
+// upstream, then serve the records with the new signatures.
 TEST_F(Offers, AreMadeAgainOfWhatIsSignedAnew) {
   CoordinatorOptions last = site_options(), middle = site_options(), first = laptop_options(OfferRule::kConfirmed);
   last.store = store("hq");
@@ -132,7 +132,8 @@ TEST_F(Offers, AreMadeAgainOfWhatIsSignedAnew) {
   int64_t before = 0;
   while ((before = head(*laptop, "laptop")->oldest) == 0) std::this_thread::yield();
   laptop.reset();
-  run_in(store("laptop"), "DELETE FROM floors WHERE scope <> 'last'");  // as if the signing key were new
+  // Without floors, the coordinator signs all records anew, as with a new signing key.
+  run_in(store("laptop"), "DELETE FROM floors WHERE scope <> 'last'");
   laptop.emplace(first);
   const auto is_raised = [&](Service& at) {
     const std::optional<StoreHead> known = head(at, "laptop");

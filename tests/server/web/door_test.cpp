@@ -152,7 +152,8 @@ TEST(Door, AnAnswerThatIsNotReadHasAnEnd) {
   const HttpDoor door(at.fd, options);
   const Wire lazy(at.port), silent(at.port);
   ASSERT_TRUE(lazy.say("GET /large HTTP/1.1\r\n\r\n"));
-  silent.wait_for_end();  // ends after 1500 ms, when the 300 ms for reading lazy's answer have passed as well
+  // Returns when `silent` is disconnected after 1500 ms, so the 300 ms for reading lazy's answer have passed as well.
+  silent.wait_for_end();
   EXPECT_LT(lazy.hear("nothing that is said").size(), kLarge) << "what the sockets held";
 }
 

@@ -56,7 +56,7 @@ TEST(T4, ReadsWhatItWrites) {
 TEST(Score, RandomCurveIsTheExpectedMinimum) {
   const auto table = parse_t4("other", others_table());
   ASSERT_TRUE(table.ok()) << table.status();
-  // Every pair of the table's seven results is drawn. A failed result counts as a draw.
+  // The expected value is the mean over all pairs of the table's seven results, failed results included.
   std::vector<double> times;
   for (const auto& [point, result] : (*table)->results) times.push_back(result.correct ? result.ns : 1e300);
   double sum = 0;

@@ -135,7 +135,7 @@ class FakeCoordinator : public testing::Test {
     server_ = builder.BuildAndStart();
   }
   ~FakeCoordinator() override {
-    ++tuning_.cancels;  // ends a watch that waits for a cancellation
+    ++tuning_.cancels;  // lets WatchJob calls end that wait for the job's cancellation
     tuning_.cancels.notify_all();
     server_->Shutdown(std::chrono::system_clock::now());
     server_->Wait();

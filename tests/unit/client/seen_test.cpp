@@ -18,7 +18,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kNow = 4'000'000'000'000;  // ms since 1970, of the year 2096, so that no head of this time is too old
+// ms since 1970; a time in 2096, so that no head that is signed at this time is too old
+constexpr int64_t kNow = 4'000'000'000'000;
 
 class Seen : public ::testing::Test {
  protected:

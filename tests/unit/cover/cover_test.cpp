@@ -104,7 +104,8 @@ TEST(Cover, ContractionsAloneLikeCallsOfALibrary) {
       EXPECT_FALSE(contracts && class_of(node.op) == OpClass::kElementwise) << print(part);
   }
   EXPECT_EQ(contractions, 8);
-  // The other groups are q, k and v with their biases, softmax, two sums with norms, and the up-projection's epilogue.
+  // The other seven groups: one each for q, k and v with their biases, one softmax, two residual sums with norms, and
+  // the epilogue of the up-projection.
   EXPECT_EQ(cover.groups.size(), 8u + 7u);
 }
 
@@ -114,8 +115,8 @@ TEST(Cover, EqualLayersShareKeys) {
   const Cover cover = greedy(graph);
   for (const Group& group : cover.groups) keys.insert(graph_hash(extract(graph, group)));
   EXPECT_EQ(cover.groups.size(), 44u);
-  // Equal kernels: q, k and v; both norms. The other kernels differ: scores, softmax, context, o, up and down
-  // projection.
+  // There are 8 distinct kernels: one for q, k and v, one for both norms, and one each for scores, softmax, context,
+  // o, up- and down-projection.
   EXPECT_EQ(keys.size(), 8u);
 }
 
@@ -259,8 +260,8 @@ TEST(Cover, AViewThatNobodyCanAbsorbIsAKernel) {
   EXPECT_EQ(check_cover(graph, greedy(graph)), "");
 }
 
-// %2 is not stored transposed, as its only direct reader reads it: then its kernel could not also read it through %4
-// and %5, which undo the transpose and split the axes differently.
+// %2 is not stored transposed, although its only direct reader is the transpose %3: the kernel of %6 could not also
+// read it through %4 and %5, which undo the transpose and split the axes differently.
 TEST(Cover, AStoredViewLeavesItsReadersKernels) {
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[8,6]

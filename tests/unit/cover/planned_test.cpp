@@ -23,8 +23,8 @@
 namespace wl {
 namespace {
 
-// Returns the least time of any cover, computed independently of the integer program: by Dijkstra's algorithm over
-// states, which are the sets of stored values and of those computed ops that may run only once.
+// Returns the least time of any cover, computed by Dijkstra's algorithm instead of the integer program. Its states are
+// the values stored so far, and the ops computed so far among those that may run only once.
 double shortest(const CoverProgram& program) {
   uint64_t wanted = 0, once = 0;
   for (int op = 0; op < program.ops; ++op) {
@@ -43,7 +43,8 @@ double shortest(const CoverProgram& program) {
   std::vector<Step> steps;
   for (const ProgramColumn& column : program.columns)
     steps.push_back({bits(column.ops), bits(column.stores), bits(column.reads), column.micros});
-  using State = std::pair<uint64_t, uint64_t>;  // sets: the stored values, and the computed ops that may run only once
+  // two sets: the values stored so far, and the ops computed so far among those that may run only once
+  using State = std::pair<uint64_t, uint64_t>;
   std::map<State, double> best = {{{0, 0}, 0}};
   std::priority_queue<std::pair<double, State>, std::vector<std::pair<double, State>>, std::greater<>> queue;
   queue.push({0, {0, 0}});
@@ -141,7 +142,8 @@ TEST(CoverProgram, IsWhatTheShortestPathFinds) {
       EXPECT_NEAR(answer.micros, least, 1e-6) << "seed " << seed;
       EXPECT_NEAR(solve_regions(program, {start}).micros, least, 1e-6) << "seed " << seed;
     }
-    unproven += !answer.proven();  // the rounds that add loop rows, or the search nodes, were used up
+    // the search reached its limit of loop rows or of search nodes before it proved an optimum
+    unproven += !answer.proven();
     cuts += answer.cuts;
     size_t ops = 0;
     for (int g : answer.chosen) ops += program.columns[g].ops.size();
@@ -185,8 +187,8 @@ TEST(CoverRegions, SegmentsMakeACoverNoWorse) {
 class PlannedRandom : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, PlannedRandom, ::testing::Range(0, testing::kShards));
 
-// Tests all stages of planning: pool, program, regions, groups. The covers of 500 graphs of at most ten ops are
-// compared with shortest(), and each cover must compute its graph.
+// Tests all stages of planning: pool, program, regions, groups. For 500 graphs of at most ten ops, the planned cover
+// is compared with shortest(), and each cover must compute its graph.
 TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
   const Seeds range = seeds(500, 1);
   double lost_model = 0, lost_times = 0, worst = 0;
@@ -199,7 +201,8 @@ TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
     const absl::StatusOr<ColumnPool> sparse = candidate_pool(graph, test_machine(), /*enumerated=*/0);
     ASSERT_TRUE(sparse.ok());
     for (const bool random_times : {false, true}) {
-      // A form's time depends only on the form's contents, so that both pools give it the same time.
+      // The random time is a hash of a column's ops and stores, so a form that is in both pools has the same time in
+      // both.
       const auto times = [&](const ColumnPool& of) {
         std::vector<double> micros = form_times(of, {});
         if (!random_times) return micros;
@@ -265,7 +268,8 @@ TEST(CoverPlanned, IsPricedNoHigherThanGreedyAndProven) {
     }
 }
 
-// A search whose measured times are the model's times multiplied by random factors of 0.6 to 1.6.
+// A simulated search: the "measured" time of each group is the model's time multiplied by a random factor of 0.6 to
+// 1.6.
 struct Refining {
   Graph graph;
   ColumnPool pool;
@@ -280,15 +284,15 @@ struct Refining {
     find_least();
   }
 
-  // Computes the least time of a cover if the time of every group is known.
+  // Computes the time of the cover that is chosen if the time of every group is known.
   void find_least() {
     CoverPrices all;
     for (size_t f = 0; f < truth.size(); ++f) all.measured.emplace(pool.forms[f].hash, truth[f]);
     least = solve_cover(pool, form_times(pool, all))->total;
   }
 
-  // Measures the groups of kCoversOfARound covers, each of which assumes less time for unmeasured groups than the one
-  // before. Returns false if all those groups had been measured already.
+  // Measures the groups of up to kCoversOfARound covers. Each cover is planned with a smaller assumed time for
+  // unmeasured groups than the previous one. Returns false if all groups of these covers had been measured already.
   bool round() {
     std::map<std::string, double> measured = prices.measured;
     int covers_with_news = 0;
@@ -309,7 +313,7 @@ struct Refining {
     return news;
   }
 
-  // Returns by how much the best cover of measured groups exceeds the least time.
+  // Returns by which fraction the best cover of measured groups takes longer than `least`.
   double above() {
     CoverPrices known = prices;
     known.otherwise = Unmeasured::kNever;
@@ -358,8 +362,8 @@ TEST(CoverPlanned, WithoutAMeasuredCoverThereIsNone) {
 }
 
 TEST(Explain, SaysWhyNeighboursAreNoOneKernel) {
-  // A stitched kernel is impossible here, because the maximum over all elements must be known before the rest is
-  // computed.
+  // One stitched kernel cannot compute this graph: the maximum over all elements must be known before any block can go
+  // on.
   const Graph graph = parse(R"(graph {
   %0 = input "x" : f32[64,64] normal(0,1)
   %1 = input "w" : f32[64,64] normal(0,1)

@@ -33,8 +33,8 @@ size_t groups_of(int64_t n) {
   return cover.groups.size();
 }
 
-// An attention head together with its projection is not computed in one pass, so a block would keep all scores of the
-// head. Once the scores exceed a thread's cache, that costs more than storing the keys.
+// A head's attention and the projection of its keys are not computed in one pass over the keys, so a block would keep
+// all scores of the head. Once the scores exceed a thread's cache, that costs more than storing the keys.
 TEST(CoverStitched, JoinsNoProjectionWhereScoresLeaveTheCache) {
   EXPECT_EQ(groups_of(256), 1u);
   EXPECT_EQ(groups_of(1536), 2u);

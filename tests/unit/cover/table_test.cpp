@@ -15,7 +15,7 @@ Graph chain_of(int64_t ops) {
   return parse(text).value();
 }
 
-// A pool of candidates of 30,000 ops would take gigabytes of memory.
+// A pool of candidates for a graph of 30,000 ops takes gigabytes of memory, so such a graph is refused.
 TEST(CoverTable, RefusesGraphsThatWouldTakeTooMuchMemory) {
   const CoverRow* planned = cover_named("planned").value();
   EXPECT_TRUE(fits_cover(*planned, chain_of(planned->most_ops)).ok());

@@ -1,4 +1,4 @@
-// The sizes that are tried for blocks that compute a reduced axis piece by piece, in turns (turn_sizes.h).
+// Which sizes of a turn are tried for blocks that compute a reduced axis in several turns (turn_sizes.h).
 #include "compiler/cover/turn_sizes.h"
 
 #include <gmock/gmock.h>

@@ -16,7 +16,8 @@ inline Machine test_machine() {
   Machine machine;
   machine.target = *target_named("cpu:avx512");
   machine.threads = 2;
-  machine.part_elements = 4;  // least elements of a part; so few that even small groups are divided into parts
+  // the fewest elements that a part may have; so few that even small groups are divided into parts
+  machine.part_elements = 4;
   return machine;
 }
 

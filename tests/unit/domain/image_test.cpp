@@ -90,7 +90,7 @@ TEST(Image, KnowsWhereItIsZeroForWholeRows) {
   EXPECT_FALSE(zeros(domain_of(14, 3, 1, 1, 1, 0.5)).has_value()) << "it is not zero outside";
 }
 
-// Returns a convolution whose window belongs to the operand of rows, with channels last or first.
+// Returns a convolution in which the windows of the image are the operand of rows, with channels last or first.
 Graph on_the_rows(bool channels_last) {
   const std::string shape = channels_last ? "[14,14,4]" : "[4,14,14]",
                     padded = channels_last ? "[16,16,4]" : "[4,16,16]";
@@ -118,7 +118,7 @@ TEST(Image, OnTheRowsKnowsWhetherItsChannelsAreNeighbours) {
 }
 
 TEST(Image, APlaneThatEndsEarlierIsGuardedOnce) {
-  // Where the image is padded, its axes have guards anyway.
+  // If the image is padded, its axes have guards for the padding already.
   EXPECT_EQ(first_guards(*convolution(28, 3, 2, 1, 1)).size(), 2u);
   const std::vector<Guard> guards = first_guards(*convolution(29, 3, 2, 1, 0));
   ASSERT_EQ(guards.size(), 2u);

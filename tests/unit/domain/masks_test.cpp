@@ -40,7 +40,8 @@ Graph product(const std::string& lines, const std::string& output) {
 
 struct Case {
   const char* name;
-  const char* lines;  // graph text that defines the factors %30 and %31, or also the result %33
+  // lines of a graph that define the product's factors %30 and %31; some cases also define the result %33
+  const char* lines;
   const char* output;
   std::function<bool(int64_t m, int64_t n, int64_t k)> counts;
 };

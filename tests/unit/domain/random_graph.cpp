@@ -142,7 +142,7 @@ class PlanGenerator {
     }
   }
 
-  static constexpr int64_t kLargest = 600;  // most elements of a value
+  static constexpr int64_t kLargest = 600;  // largest number of elements of a value
 
   void pad(NodeId x) {
     const Shape s = shape(x);
@@ -184,8 +184,8 @@ class PlanGenerator {
         builder_.add_node({.op = Op::window, .operands = {x}, .ints = {axis}, .ints2 = {size, stride, dilation}}));
   }
 
-  // Gathers along one axis: elements at their own coordinates (for the whole axis or its first two places), or the last
-  // element everywhere.
+  // Adds a take_along on one axis. It reads the whole axis or its first two elements, each at its own coordinate, or
+  // reads the last element everywhere.
   void take(NodeId x) {
     const Shape s = shape(x);
     const int axis = random_.below(static_cast<int>(s.size()));

@@ -38,9 +38,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 Machine machine_named(std::string_view target) {
   Machine machine;
   machine.target = target_named(target).value();
-  machine.units = 3;  // multiprocessors; so few that even small groups keep all of them busy
+  machine.units = 3;  // number of multiprocessors; so few that even small groups keep all of them busy
   machine.threads = kThreads;
-  machine.part_elements = 16;  // least elements of a part; so few that even small groups are divided into parts
+  // the fewest elements that a part may have; so few that even small groups are divided into parts
+  machine.part_elements = 16;
   static const Device* const kDevice = new Device(describe_cpu());
   for (const std::string& compiler : kDevice->compilers) {
     machine.gcc = machine.gcc || compiler == "gcc";

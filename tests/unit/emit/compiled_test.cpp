@@ -29,8 +29,8 @@ struct Tally {
   int unimplemented = 0;
 };
 
-// Adds a group's kernels for every target: all seeds of its space and `points` random schedules, or, if `points` is 0,
-// one of all these. If `in_part` is set and the test scale is below 1, only a part of them is added.
+// Adds a group's kernels for every target: at all seeds of its space and `points` random schedules or, if `points` is
+// 0, at only one schedule. If `in_part` is set and the test scale is below 1, only a part of these schedules is used.
 void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std::string>& targets, int points,
                Tally& tally, uint64_t seed, bool in_part = false) {
   const auto number = checks.group(group);
@@ -90,8 +90,8 @@ TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
   checks.expect_right();
 }
 
-// A fifth of the convolutions have channels last. Most random schedules copy the image, and half of those for weights
-// in panels use transposed tiles (docs/design/cpu-products.md).
+// A fifth of the convolutions have channels last. Most random schedules copy the image. If weights are in panels, half
+// of these schedules use transposed tiles (docs/design/cpu-products.md).
 TEST(Compiled, RandomConvolutionsMeanTheirGraphs) {
   const uint64_t first = testing::test_seed(20261126);
   const std::vector<std::string> targets = testing::runnable_targets();
@@ -168,7 +168,7 @@ TEST(Compiled, RandomProductsOfNarrowElementsMeanTheirGraphs) {
                         testing::random_narrow_product);
 }
 
-// The packed operand depends on positions (iota), and has more vectors than the packing code can unroll.
+// The packed operand depends on its coordinates (iota), and has more vectors than the packing code unrolls.
 TEST(Compiled, PackedOperandsWithPlacesAreOfAnyDepth) {
   CompiledChecks checks("compiled_places");
   Tally tally;

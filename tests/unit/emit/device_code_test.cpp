@@ -131,8 +131,8 @@ Source hungry_source(const Target& target) {
   return source;
 }
 
-// The registers per multiprocessor in the target's row suffice for what the compiler assumes, so no kernel that fits is
-// rejected.
+// The compiler limits a thread's registers so that the largest block fits a multiprocessor. The target's row must
+// state enough registers for that, or kernels that fit would be rejected.
 TEST_P(DeviceCode, OfTheLargestBlockFitsAUnit) {
   const Target& target = *target_named(GetParam()).value();
   const Source source = hungry_source(target);
@@ -146,7 +146,8 @@ TEST_P(DeviceCode, OfTheLargestBlockFitsAUnit) {
   }
 }
 
-// Returns the target's number, so that testing::sampled() gives each target another part of a list.
+// Returns the target's index among the GPU targets, so that testing::sampled() gives each target another part of a
+// list.
 uint64_t turn_of(const std::string& target) {
   const std::vector<std::string> names = gpu_targets();
   return static_cast<uint64_t>(std::find(names.begin(), names.end(), target) - names.begin());

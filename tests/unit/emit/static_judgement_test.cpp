@@ -1,6 +1,6 @@
 // Properties of memory-bound kernels that are checked without a GPU: the default schedule of each golden group compiles
-// to code that spills nothing, moves 16 bytes per access wherever rows are aligned, keeps a unit busy, and moves every
-// byte of its large arguments once.
+// to code that spills nothing, moves 16 bytes per access wherever rows are aligned, keeps a multiprocessor busy, and
+// moves every byte of its large arguments once.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -21,8 +21,8 @@ namespace {
 
 struct Judged {
   const char* golden;
-  int load = 16, store = 16;    // least bytes of the narrowest load and store of the code
-  int64_t reads = 1, more = 0;  // most reads of a large input: reads per element, and further reads in all
+  int load = 16, store = 16;    // narrowest load and store that the code may contain, in bytes
+  int64_t reads = 1, more = 0;  // limit of the reads of a large input: `reads` for each element, and `more` in addition
 };
 // The ten golden groups without a matrix product. Windows, pads and labels are read element by element, since their
 // offsets are arbitrary. In a transpose, each lane moves four adjacent bytes. A row of a group norm consists of several
@@ -86,8 +86,8 @@ TEST_P(StaticJudgement, OfTheGoldenKernels) {
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
       const KernelBuffer& buffer = kernel.buffers[i];
       if (buffer.level != Level::kGlobal) continue;
-      // A value that is broadcast along rows is read once for each row, mostly from a cache. Such inputs are small and
-      // not counted.
+      // A value that is broadcast along rows is read once for each row, mostly from a cache. Such inputs are small, so
+      // inputs of at most half the largest buffer are not checked.
       if (buffer.output) {
         EXPECT_EQ(moved[i], elements(buffer.shape)) << buffer.name;
       } else if (2 * elements(buffer.shape) > largest) {

@@ -110,11 +110,12 @@ std::string replaced(const std::string& text, const std::string& from, const std
 
 TEST(TileCode, DamagedTextDoesNotMeanItsGraph) {
   const Graph group = parse(kProducts[0]).value();
+  // the replaced text, the text that replaces it, and what the damaged kernel does wrong
   const std::vector<std::pair<std::string, std::string>> damages = {
-      {"<1, 4, 7>", "<1, 4, 6>"},                                       // multiplies other columns
-      {"<2, 5, 6>", "<3, 5, 6>"},                                       // adds to another accumulator register
-      {"wl_tile_zero<3>", "wl_tile_zero<0>"},                           // leaves an accumulator register uncleared
-      {"wl_tile_store<1>(tiles, ", "wl_tile_store<1>(tiles, 1 + "},     // stores one column too far
+      {"<1, 4, 7>", "<1, 4, 6>"},                                       // multiplies the wrong columns
+      {"<2, 5, 6>", "<3, 5, 6>"},                                       // adds to the wrong accumulator register
+      {"wl_tile_zero<3>", "wl_tile_zero<0>"},                           // does not clear an accumulator register
+      {"wl_tile_store<1>(tiles, ", "wl_tile_store<1>(tiles, 1 + "},     // stores the result one column too far
       {"wl_tile_load<5>(tiles, ", "wl_tile_load<5>(tiles, -144L + "}};  // loads the rows before the right ones
   testing::CompiledChecks checks("damaged_tiles");
   const int number = checks.group(group).value();
@@ -151,8 +152,8 @@ int64_t count_in(const std::string& text, const std::string& word) {
   return n;
 }
 
-// Compilers do not unroll the loops around products, so the code has one instruction of each kind for each tile
-// register.
+// Compilers do not unroll the loops around products, so for each kMma instruction of the kernel the machine code has
+// four instructions of each kind: one per tile register of sums or of factors.
 TEST(TileCode, HasTheInstructionsOfItsPlan) {
   if (!program_runs("objdump")) GTEST_SKIP() << "objdump is not installed";
   const CpuTarget* target = nullptr;
@@ -173,7 +174,7 @@ TEST(TileCode, HasTheInstructionsOfItsPlan) {
       const std::string code = output_of(scratch.folder(), {"objdump", "-d", kUnitObject});
       SCOPED_TRACE(one.source.text);
       const int64_t products = testing::instrs_in(one.kernel.body, InstrOp::kMma);
-      EXPECT_EQ(products, 2);  // one product for each of the two tiles of rows
+      EXPECT_EQ(products, 2);  // the kernel has one kMma instruction for each of its two tiles of rows
       const std::pair<const char*, int64_t> expected[] = {{"ldtilecfg", 1},
                                                           {"tilerelease", 1},
                                                           {kInstructions[i], 4 * products},

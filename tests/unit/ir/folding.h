@@ -25,7 +25,7 @@ inline std::vector<std::string> names_of(const WeightFolding& folding) {
   return names;
 }
 
-// A function that returns an element of the input with this name.
+// A function that returns an element of the graph input with this name.
 using ByName = std::function<double(const std::string& name, int64_t index)>;
 inline OutputValues values_of_outputs(const Graph& graph, const ByName& read) {
   return values_of_outputs(graph, [&](NodeId input, int64_t index) { return read(graph.nodes[input].text, index); });

@@ -84,7 +84,8 @@ TEST_P(Fuzz, LazyOracleComputesWhatAnEagerOneDoes) {
     for (size_t o = 0; o < lazy.size(); ++o) {
       for (size_t i = 0; i < lazy[o].size(); ++i) {
         const Value& v = lazy[o][i];
-        if (std::isinf(v.bound) || std::isinf(v.value)) continue;  // whether a value overflows depends on the dtype
+        // near infinity, two correct evaluations may differ in whether they overflow
+        if (std::isinf(v.bound) || std::isinf(v.value)) continue;
         ++compared;
         const bool floats = is_float(graph.nodes[graph.outputs[o].node].dtype);
         ASSERT_TRUE(agrees(eager[o][i], v.value, floats ? 1e-9 * std::fabs(v.value) + v.bound * 1e-3 : v.bound))
@@ -128,8 +129,8 @@ void expect_same_values(const Graph& before, const OutputValues& a, const Graph&
   for (size_t o = 0; o < a.size(); ++o) {
     ASSERT_EQ(a[o].size(), b[o].size()) << "seed " << seed << " rule " << rule;
     for (size_t i = 0; i < a[o].size(); ++i) {
-      // A rewritten value may be zero instead of a denormal if an intermediate overflows (docs/numerics.md). In
-      // narrower floats, the result itself may overflow.
+      // The rewritten value may be zero where the original one is denormal, if an intermediate overflows
+      // (docs/numerics.md). In dtypes narrower than f32, the result itself may overflow.
       const DTypeInfo& type = info(before.nodes[before.outputs[o].node].dtype);
       const double denormal = type.is_float && type.bytes >= 4 ? 1 / type.largest : 0;
       ASSERT_TRUE(std::isinf(a[o][i].bound) ||
@@ -240,7 +241,7 @@ TEST_P(Fuzz, VerifierRefusesCorruptedGraphsOrTheyAreStillEvaluable) {
     }
     absl::Status status = verify(graph);
     if (status.ok()) {
-      // Only checks that the call returns; an index may be out of range.
+      // This only checks that both calls return: an index may be out of range, which is an error.
       (void)evaluate(graph, generated_inputs(graph, seed), {{graph.outputs[0].node, {}}, {0, {}}});
       (void)make_check(graph, seed);
     } else {

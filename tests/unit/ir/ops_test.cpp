@@ -14,8 +14,8 @@
 namespace wl {
 namespace {
 
-// Returns whether an op jumps, so that its derivatives do not bound differences of its values. pow jumps elsewhere, but
-// not at the points of this test.
+// Returns whether an op's value jumps, so that its derivatives do not bound the difference between two values. pow
+// also jumps, but not at the points of this test.
 bool is_jump(Op op) {
   return (info(op).slope == Slope::kJumps && op != Op::pow) || op == Op::select ||
          info(op).result == ResultType::kBool || is_logical(op);
@@ -103,8 +103,9 @@ TEST(Ops, ErrorsOfOperandsStayInsideThePropagatedBound) {
         double at[3];
         for (int i = 0; i < 3; ++i) at[i] = x[i].value + x[i].worst * unit();
         const double got = row.value(at[0], at[1], at[2]);
-        if (std::isnan(got)) continue;  // an argument within its error is outside the op's domain
-        // The bound is of first order, so it may be exceeded by a few percent and by the product of two errors.
+        if (std::isnan(got)) continue;  // the perturbed arguments are outside the op's domain
+        // The op's bound is of first order and neglects products of two errors, so the error may exceed it by a few
+        // percent.
         EXPECT_LE(std::fabs(got - result.value), result.bound() * 1.2 + 1e-9)
             << row.name << " at " << x[0].value << " " << x[1].value << " +- " << x[0].worst << " " << x[1].worst;
       }

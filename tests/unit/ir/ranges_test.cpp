@@ -39,7 +39,7 @@ TEST(Ranges, KnowNothingOfWhatMayWrapOrIsNaN) {
   expect_range(range_in(b, b.add(x, b.constant_like(1, x))), -128, 127);
   const NodeId floor = b.elementwise(Op::max, {b.elementwise(Op::floor, {y}), b.constant_like(5, y)});
   const NodeId capped = b.elementwise(Op::min, {floor, b.constant_like(9, y)});
-  // The conversion makes NaN 0, so the range includes 0, which lies below 5.
+  // The cast turns NaN into 0, so the range includes 0, although max() makes every other value at least 5.
   expect_range(range_in(b, b.cast(capped, DType::i64)), 0, 9);
 }
 
@@ -74,7 +74,8 @@ TEST(Ranges, InputsThatAreIndicesAreDrawnInside) {
     output "y" %6
   )");
   EXPECT_NE(letters.find("input \"letters\" : u8[9] uniform(97,123)"), std::string::npos) << letters;
-  // The index of each element consists of a row and a column. Negative indices count from the end.
+  // The index is 7 * row + column, computed from two inputs. Both get ranges with which the index stays inside the
+  // table.
   const std::string pairs = filled(R"(
     %0 = input "t" : f32[35]
     %1 = input "row" : i64[9]

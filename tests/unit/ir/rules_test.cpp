@@ -332,7 +332,7 @@ TEST(Rules, GatherOfLogSoftmaxReadsRowsOnce) {
       EXPECT_EQ(simple->nodes[node.operands[0]].op, Op::input);
     }
   }
-  EXPECT_EQ(wide, 2) << print(*simple);  // the remaining ops over all elements: x - max and exp
+  EXPECT_EQ(wide, 2) << print(*simple);  // two elementwise ops over all elements remain: x - max and exp
 }
 
 TEST(Rules, EqualNodesMergeAndDeadOnesGo) {

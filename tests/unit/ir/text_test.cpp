@@ -34,8 +34,8 @@ TEST(Text, CanonicalTextRoundTrips) {
   EXPECT_EQ(print_node(*graph, 4), "%4 = constant 0.1 : f32[4,8]");
 }
 
-// Many floats are given as bytes, which hold the same values as decimals; integers, which are part of hashes, never
-// are.
+// A literal of more than 32 floats is printed as bytes, and is read back as the same values as its decimals. Integers
+// are always printed as decimals, since graph hashes depend on their text.
 TEST(Text, ManyFloatsAreBytes) {
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32}) {
     Fill fill;

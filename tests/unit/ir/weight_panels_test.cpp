@@ -174,7 +174,8 @@ TEST(WeightPanels, NarrowElementsKeepTheirOrderWhereTheyAreReadOtherwise) {
   EXPECT_THAT(names_of(folded_narrow("f16", costly)), IsEmpty()) << "work that is repeated is little";
 }
 
-// A factor for each column is not folded into a narrow weight, since the product would be wide.
+// A scale for each column is not multiplied into a weight of narrow elements, since the product would need a wide
+// dtype.
 TEST(WeightPanels, NarrowElementsTakeNoFactors) {
   const Graph graph = *parse(R"(graph {
   %0 = input "x" : f32[3,40]

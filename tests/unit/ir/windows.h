@@ -81,7 +81,8 @@ class ConvolutionText {
     const std::string read = panels > 0 ? cat("gac", taps, "m", z) : cat("gmc", taps);
     int value = add(cat("input \"x\""), image, fill(image_type), image_type);
     const int w = add(cat("input \"w\""), weights, fill(weight_type), weight_type);
-    if (padded != image)  // padding is part of the group only if the image is an input
+    // an image that needs padding is always an input; elementwise work (below) is added only to other images
+    if (padded != image)
       value = add(cat("pad %", value, list(" low", low), list(" high", high), " value=",
                       draw(3) != 0 ? 0
                       : bytes      ? 3

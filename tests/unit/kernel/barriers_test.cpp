@@ -30,7 +30,7 @@ Kernel product_in(int64_t stages, int64_t unroll) {
   return lower(graph, domain, schedule, machine).value();
 }
 
-// Adds to `barriers[d]` the number of barriers in loops of depth d.
+// Adds to `barriers[d]` the number of barriers in loops at nesting depth d.
 void count(const std::vector<Instr>& body, size_t depth, std::vector<int>& barriers) {
   barriers.resize(std::max(barriers.size(), depth + 1));
   for (const Instr& instr : body) {
@@ -50,7 +50,7 @@ void erase_barriers(std::vector<Instr>& body) {
 }
 
 TEST(Barriers, OneAStepWhereStagesTurn) {
-  for (int64_t unroll : {2, 16}) {  // 16 unrolls the loop over a step's products completely
+  for (int64_t unroll : {2, 16}) {  // with 16, the loop over a step's products is unrolled completely
     const std::vector<int> twice = barriers_of(product_in(1, unroll)), once = barriers_of(product_in(2, unroll));
     EXPECT_EQ(twice[0], 0);
     EXPECT_EQ(twice[1], 2);

@@ -12,8 +12,9 @@
 namespace wl {
 namespace {
 
-// Returns the coordinates of a position, without layout.cpp. Bit i of each kind's number selects that kind's i-th base;
-// the rest of the number counts the kind's outermost repeats, axis by axis, the last axis fastest.
+// Returns the coordinates of a position, computed without layout.cpp. `position` has one number for each letter of
+// `kinds`. Bit i of a number selects the i-th base of that kind; the remaining high bits count the kind's outermost
+// repeats, axis by axis, the last axis fastest.
 std::vector<int64_t> place_of(const Layout& layout, const std::string& kinds, std::vector<int64_t> position) {
   uint64_t vector = 0;
   for (const Layout::Base& base : layout.bases) {
@@ -92,8 +93,8 @@ Layout any_layout(std::mt19937_64& random) {
   return layout;
 }
 
-// In a layout for a grid of threads, every element is in exactly one register of one thread, which first_of and last_of
-// find.
+// dealt_layout() puts every element into exactly one register of one thread, and first_of() and last_of() bound the
+// coordinates that a register holds.
 TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
   for (int wave : {4, 8})
     for (int64_t each : {1, 2, 4}) {
@@ -119,15 +120,15 @@ TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
             }
       EXPECT_EQ(static_cast<int64_t>(seen.size()), 8 * each * 48);
     }
-  // The layout of an operand keeps the position bits of the operand's own axis. Other bits remain only as placeholders
-  // before higher bits of the same kind.
+  // The layout of an operand keeps the position bits of the axis along which it varies. Bits of its other axis become
+  // zero bases (l0=0), which remain only before higher bits of the same kind.
   EXPECT_EQ(dealt_layout({1, 8}, {{}, {2, 'v', {0, 1}}}, 8, 4).text(), "[1,8] dim1=v0 l0 l1");
   EXPECT_EQ(dealt_layout({4, 1}, {{1, 'r', {1, 2}}, {}}, 8, 4).text(),
             "[4,1] bits [2,0] outer 1r 1r bases l0=0 l1=1 u0=2");
 }
 
-// Even if bases are XORs, the repeats of all axes together enumerate each register once, and a position's coordinates
-// are those of its register XOR the bases of its other bits.
+// The repeats of all axes together enumerate each register once, even if bases are XORs of coordinate bits. An
+// element's coordinates are the first coordinates of its repeat XOR the bases of its lane, wave and vector position.
 TEST(Layout, RepeatsNameRegistersOfAnyLayout) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 1000; ++round) {
@@ -169,7 +170,7 @@ TEST(Layout, CountsArePositions) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 2000; ++round) {
     const Layout layout = any_layout(random);
-    // By definition, the counts of all kinds multiply to 2 to the number of bits, times the outer repeats.
+    // By definition, the product of the counts of all kinds is 2^bases times the outer repeats.
     int64_t product = 1, counted = 1;
     for (char kind : {'v', 'l', 'u', 'r'}) counted *= layout.count(kind);
     for (size_t i = 0; i < layout.bases.size(); ++i) product *= 2;

@@ -76,7 +76,8 @@ TEST(Matrices, OfTileRegistersHaveRowsOfWords) {
     EXPECT_EQ(tiles->b.shape, (std::vector<int64_t>{32, 12}));
     EXPECT_EQ(place_of(tiles->a, 0, 16, 3), (Place{16, 3}));
     EXPECT_EQ(place_of(tiles->b, 0, 16, 3), (Place{19, 0}));
-    EXPECT_FALSE(tiles_of(op, cut_to(sums, {16, 32}), 12).has_value());  // one of the registers would have no rows
+    // with 16 rows, the second of the two registers along the rows would be empty
+    EXPECT_FALSE(tiles_of(op, cut_to(sums, {16, 32}), 12).has_value());
     EXPECT_FALSE(tiles_of(op, sums, 17).has_value());
     EXPECT_FALSE(tiles_of(op, sums, 0).has_value());
   }
@@ -133,7 +134,7 @@ TEST(Matrices, OfAmdHoldWhatTheManualsSay) {
     }
 }
 
-// Expects that the registers of all lanes hold every element of a matrix, and nothing outside it.
+// Expects that the registers of all lanes together hold every element of the matrix, and no position outside it.
 void expect_whole(const Layout& layout, int64_t rows, int64_t columns, int64_t waves = 1) {
   std::set<Place> met;
   for (int64_t wave = 0; wave < waves; ++wave)
@@ -176,8 +177,8 @@ TEST(Matrices, RepeatOverRegistersAndWaves) {
   const MatrixOp op = MatrixOp::kM16n8k16Bf16;
   const Layout sums = repeated(fragments_of(op).c, {Repeats{2, {1}}, Repeats{1, {0}}});
   expect_whole(sums, 128, 32, 4);
-  // Wave 1 computes the right half and wave 2 the lower half. The low bits of a register's number count within a
-  // fragment.
+  // Wave 1 computes the right half of the result and wave 2 the lower half. The low bits of a register's number select
+  // a register within a fragment.
   EXPECT_EQ(place_of(sums, 0, 0, 0, 1), (Place{0, 16}));
   EXPECT_EQ(place_of(sums, 0, 0, 0, 2), (Place{64, 0}));
   EXPECT_EQ(place_of(sums, 0, 1), (Place{8, 0}));
@@ -186,7 +187,8 @@ TEST(Matrices, RepeatOverRegistersAndWaves) {
   ASSERT_TRUE(tiles.has_value());
   EXPECT_EQ(tiles->a.shape, (std::vector<int64_t>{128, 16}));
   EXPECT_EQ(tiles->b.shape, (std::vector<int64_t>{32, 16}));
-  // Two waves that compute the same rows hold the same left factor, so the bit that tells them apart is replicated.
+  // Waves 0 and 1 compute the same rows and hold the same part of the left factor, so the lowest bit of the wave's
+  // number does not change it.
   EXPECT_EQ(place_of(tiles->a, 3, 0, 0, 0), place_of(tiles->a, 3, 0, 0, 1));
   EXPECT_EQ(place_of(tiles->a, 3, 0, 0, 2).first, 64);
   EXPECT_EQ(place_of(tiles->b, 3, 0, 0, 1).first, 16);
@@ -195,14 +197,15 @@ TEST(Matrices, RepeatOverRegistersAndWaves) {
   EXPECT_FALSE(tiles_of(op, other, 16).has_value());
   EXPECT_FALSE(tiles_of(op, fragments_of(op).a, 16).has_value());
   EXPECT_FALSE(tiles_of(op, sums, 4).has_value());
-  // A bias that varies along columns only has the accumulator's layout without its rows.
+  // The layout of a bias that varies only along columns is the accumulator's layout without the rows.
   const Layout bias = projected(sums, {false, true});
   EXPECT_EQ(bias.shape, (std::vector<int64_t>{1, 32}));
   EXPECT_EQ(bias.lanes(), 2);
   EXPECT_EQ(place_of(bias, 7, 1, 1, 1), (Place{0, 16 + 8 + 7}));
 }
 
-// A kernel of one wave and one fragment: sums[16,8] += a[16,16] x b[16,8], from global memory to an output.
+// A kernel in which one wave multiplies one fragment: y[16,8] = 0.5 + a[16,16] x b[16,8]. All three lie in global
+// memory, b with its columns as rows.
 Kernel one_product() {
   Kernel kernel;
   kernel.name = "product";

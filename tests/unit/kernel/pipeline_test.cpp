@@ -76,7 +76,7 @@ TEST(PipelinedLoops, MeanWhatTheyMeant) {
     }
 }
 
-// Returns variants of loops in which several reads use one slot.
+// Returns variants of the loop in which each step reads its slot of shared memory several times.
 std::vector<PlainLoop> loops_of_groups(int64_t steps) {
   std::vector<PlainLoop> out;
   for (PlainLoop plain : loops(steps))

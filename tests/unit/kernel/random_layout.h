@@ -36,9 +36,9 @@ inline std::vector<uint64_t> random_basis(std::mt19937_64& random, int count) {
   return out;
 }
 
-// Returns a random layout of the space. On each axis, a random number of the low coordinate bits have bases, and the
-// rest of the axis is repeated. Lanes and waves get a random number of these bits and are replicated otherwise;
-// registers get the remaining bits.
+// Returns a random layout of the space. On each axis, bases cover a random number of the low coordinate bits, and the
+// rest of the axis is repeated. A random number of these bases is assigned to lanes and waves, whose remaining bits
+// are replicated (zero bases); registers get the bases that are left.
 inline Layout random_layout(std::mt19937_64& random, const LayoutSpace& space) {
   Layout out;
   out.shape = space.shape;
@@ -51,7 +51,7 @@ inline Layout random_layout(std::mt19937_64& random, const LayoutSpace& space) {
   }
   const int axis = below(random, out.rank());
   const int vector = below(random, 3) == 0 || out.bits[axis] < space.vector_bits ? 0 : space.vector_bits;
-  // `places` has the coordinate bits outside of vectors, `vectors` the bases that are not yet assigned.
+  // `places`: the coordinate bits that are not in vectors. `vectors`: the bases made of them that have no kind yet.
   std::vector<uint64_t> places, vectors;
   const auto mix = [&] {
     for (uint64_t chosen : random_basis(random, static_cast<int>(places.size()))) {

@@ -36,8 +36,8 @@ Kernel plain_with_copiers(PlainLoop& plain) {
   return kernel;
 }
 
-// Adds copiers to the loop. In an outer loop, the numbers of phases continue from one iteration to the next; without
-// `go_on` they begin again.
+// Pipelines the loop with copiers. In an outer loop, the phase numbers continue from one iteration to the next;
+// without `go_on` they start at 0 again in each iteration, which verify() must refuse.
 absl::StatusOr<Kernel> alongside(PlainLoop& plain, int64_t stages, bool go_on = true) {
   Kernel kernel = plain_with_copiers(plain);
   Pipeline how{plain.loop, {{PlainLoop::kShared, plain.copied}}, stages};
@@ -66,7 +66,7 @@ TEST(Copiers, MeanWhatWasMeant) {
         }
 }
 
-// No instruction that uses a phase can be left out, or use another element or parity.
+// verify() refuses a kernel in which an instruction that uses a phase is missing or uses the wrong element or parity.
 TEST(Copiers, NeedTheirPhases) {
   PlainLoop plain = plain_of(9, 2);
   const Kernel kernel = alongside(plain, 3).value();

@@ -78,8 +78,8 @@ TEST(KernelText, ReadsBackKernelsOfRandomGraphs) {
   EXPECT_GT(kernels, 100);
 }
 
-// Expressions that lowering never makes are read back too: with shared subexpressions, in any order, of unusual types,
-// and nested too deeply for a text.
+// Expressions that lowering never makes are read back unchanged too: with shared subexpressions, in any order, of
+// unusual dtypes and nested very deeply.
 TEST(KernelText, ReadsBackAnyExpression) {
   std::mt19937_64 random(5);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); };
@@ -122,7 +122,8 @@ TEST(KernelText, ReadsBackAnyExpression) {
   }
 }
 
-// Kernels with layouts with XORs, with layout conversions with and without memory, and with swizzled buffers.
+// Kernels whose layouts have bases that are XORs, which convert layouts with and without shared memory, and whose
+// buffers are swizzled.
 TEST(KernelText, ReadsBackMovesAmongThreads) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 200; ++round) {

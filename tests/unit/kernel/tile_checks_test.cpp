@@ -26,7 +26,8 @@ TEST(TileChecks, ArgumentsAreInTheThreadsOfTheResult) {
   EXPECT_THAT(read_problem(layout("[1,64] dim1=v0 v1 l1 l0 l2 l3"), result), HasSubstr("threads do not hold"));
   EXPECT_THAT(read_problem(layout("[4,1] dim0=r0 r1"), result), HasSubstr("threads do not hold"));
   EXPECT_THAT(read_problem(layout("[1,64] dim1=l0 l1 l2 l3 4r"), result), HasSubstr("threads do not hold"));
-  // Refused operands: registers are repeated in another order, or one register bit moves along both axes.
+  // Refused: an operand whose registers are in another order than the result's, and an operand without the result's
+  // register bit that moves along both axes.
   const Layout order = layout("[8] dim0=r0 l0 r1");
   EXPECT_THAT(read_problem(layout("[8] dim0=r1 l0 r0"), order), HasSubstr("not in the order"));
   const Layout both = layout("[2,2] bits [1,1] outer 1r 1r bases l0=2 r0=3");

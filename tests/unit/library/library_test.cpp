@@ -43,7 +43,7 @@ Told told_after(const std::string& more) {
   return told(after_product(more));
 }
 
-// The lines of 0.5 * x * (1 + inner(%8)), after the lines `argument`, which compute %8.
+// Returns the lines of 0.5 * x * (1 + inner(%8)), preceded by `argument`, the lines that compute %8.
 std::string gelu(const std::string& x, const std::string& argument, const std::string& inner) {
   return cat(argument, "%9 = ", inner, " %8 : f32[12,24]\n%10 = constant 1 : f32[12,24]\n",
              "%11 = add %9 %10 : f32[12,24]\n%12 = mul ", x, " %11 : f32[12,24]\n%13 = constant 0.5 : f32[12,24]\n",
@@ -163,7 +163,8 @@ TEST(Library, EveryPlanIsADistinctSource) {
     ++points;
     return true;
   });
-  EXPECT_EQ(points, 6);  // split by rows, by columns or not, times two formats: the tensors' own and the library's
+  // three divisions (by rows, by columns, none) times two formats (the tensors' own and the library's)
+  EXPECT_EQ(points, 6);
   EXPECT_EQ(std::ssize(texts), points);
 }
 

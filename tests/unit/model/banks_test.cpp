@@ -38,7 +38,7 @@ TEST(Banks, ColumnsOfASquareConflictUnlessPaddedOrSwizzled) {
 }
 
 TEST(Banks, VectorsTakeACycleForEveryWordOfALane) {
-  // Each lane accesses 16 bytes, so eight lanes share a cycle.
+  // Each lane accesses 16 bytes, so only eight lanes share a cycle.
   EXPECT_EQ(of_a_warp("[128] dim0=v0 v1 l0 l1 l2 l3 l4", {1}).cycles, 4);
   // Each lane reads a vector from its own row of 32 words. Without a swizzle, all vectors start in the same bank.
   const char* const rows = "[32,4] dim0=l0 l1 l2 l3 l4; dim1=v0 v1";
@@ -47,18 +47,18 @@ TEST(Banks, VectorsTakeACycleForEveryWordOfALane) {
 }
 
 TEST(Banks, LanesThatShareAWordTakeItTogether) {
-  EXPECT_EQ(of_a_warp("[4] dim0=l0 l1", {1}).cycles, 1);  // replicated: lanes with equal elements load one word
+  // lanes that hold the same element (replicated) load its word only once
+  EXPECT_EQ(of_a_warp("[4] dim0=l0 l1", {1}).cycles, 1);
   EXPECT_EQ(of_a_warp("[1]", {32}).cycles, 1);
   EXPECT_EQ(of_a_warp("[32] dim0=l0 l1 l2 l3 l4", {64}, {}, false, 2).cycles, 32);
   EXPECT_EQ(of_a_warp("[32] dim0=l0 l1 l2 l3 l4", {1}, {}, false, 2).cycles, 1);  // two elements lie in one word
-  // With 64 banks, a wave of 64 lanes takes one cycle; with 32 banks, two.
+  // A wave of 64 lanes takes one cycle with 64 banks, and two cycles with 32 banks.
   const Layout wide = parse_layout("[64] dim0=l0 l1 l2 l3 l4 l5").value();
   EXPECT_EQ(bank_use(wide, {1}, 0, {}, 4, gpu_of("hip:gfx950"), 64, false).cycles, 1);
   EXPECT_EQ(bank_use(wide, {1}, 0, {}, 4, gpu_of("hip:gfx942"), 64, false).cycles, 2);
 }
 
-// Counts cycles by the definition of bank conflicts: element by element, the distinct words of each bank that the lanes
-// of a phase access.
+// Counts cycles by the definition of bank conflicts: in each phase, the bank with the most distinct words decides.
 int64_t cycles_by_hand(const Layout& layout, const std::vector<int64_t>& strides, int64_t offset, Swizzle swizzle,
                        int bytes, int banks, int lane_bits, int unit_bits, bool stores) {
   int64_t width = 1;  // elements that a lane accesses at a time
@@ -71,7 +71,7 @@ int64_t cycles_by_hand(const Layout& layout, const std::vector<int64_t>& strides
   }
   const bool splat = axis >= 0 && strides[axis] == 0;
   const int64_t phase = std::min<int64_t>(1 << lane_bits, banks * 4 / std::max<int64_t>(4, width * bytes));
-  // The words accessed in each bank, by the coordinates of a register, the piece of its vector, and the phase.
+  // the distinct words in each bank, by the coordinates of a register, the part of its vector, and the phase
   std::map<std::vector<int64_t>, std::map<int64_t, std::set<int64_t>>> reached;
   for (int64_t i = 0; i < layout.repeats(0); ++i)
     for (int64_t j = 0; j < layout.repeats(1); ++j)

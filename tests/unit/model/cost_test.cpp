@@ -26,12 +26,12 @@ Cost map_of(int64_t elements) {
                     "]\n  output \"y\" %1\n}"));
 }
 
-// Cost::busy is a kernel's whole time without its launch if the kernel's blocks fill the machine, and less if they
-// leave units idle.
+// Cost::busy equals a kernel's time without the launch if its blocks fill the machine, and is less if they leave
+// multiprocessors idle.
 TEST(Cost, BusyIsLessThanTheTimeOfWhatLeavesUnitsIdle) {
   const double launch = rates_of({.target = target_named("cuda:sm_90a").value()}).launch_us;
   for (const Cost& cost : {map_of(1 << 24), product(1 << 16)}) {
-    // `busy` and the time without the launch differ only by the last wave of blocks, which is not full.
+    // `busy` and the time without the launch differ only because the last blocks do not fill the machine.
     EXPECT_NEAR(cost.busy, cost.micros - launch, 0.05 * cost.micros);
     EXPECT_GT(cost.busy, 1);
   }
@@ -41,8 +41,8 @@ TEST(Cost, BusyIsLessThanTheTimeOfWhatLeavesUnitsIdle) {
   }
 }
 
-// If arithmetic bounds the time, a product's time is that of the f32 product times the ratio in the target's row: for
-// f64 the ratio of lanes, for 16-bit floats that of matrix instructions.
+// If arithmetic limits the time, a product takes the time of the f32 product divided by the relative rate in the
+// target's row: for f64 the rate of lanes, for 16-bit floats that of matrix instructions.
 TEST(Cost, ProductsArePricedAsTheLoweringMakesThem) {
   const auto product_of = [](std::string_view dtype) {
     const std::string type = cat(dtype, "[4096,4096]");

@@ -26,8 +26,8 @@ TEST(CpuCost, CountsEveryStepOnce) {
       const CpuWork work = cpu_work(each.kernel, one_thread());
       double products = 0;
       for (const auto& [micro, steps] : work.micro) products += steps * micro.height;
-      // Number of rows times depth. The counted products are a multiple of it, since every panel of columns has as
-      // many.
+      // `rows` is the number of rows times the depth. Every panel of columns has as many products, so `products` is a
+      // multiple of it.
       const double rows = text == testing::kEven ? 48 * 64 : text == testing::kOdd ? 37 * 70 : 16 * 72;
       EXPECT_NEAR(products / rows, std::round(products / rows), 1e-6) << each.plan << "\n" << print(each.kernel);
       EXPECT_GE(products, rows);
@@ -62,7 +62,7 @@ Kernel kernel_of(const char* text, const std::string& choices) {
   return lower(graph, domain, space.schedule(point), machine).value();
 }
 
-// With nc = 768, 784 columns have twelve full tiles of four vectors, and a thirteenth tile of one vector.
+// With nc = 768, the 784 columns take two turns: twelve full tiles of four vectors, then one tile of one vector.
 TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
   constexpr const char* kColumns = R"(graph {
   %0 = input "a" : f32[6,64] normal(0,1)
@@ -78,8 +78,8 @@ TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
   EXPECT_DOUBLE_EQ(work.micro[1].second, 12 * 64);
 }
 
-// Transposed tiles of seven pixels by two vectors of filters have no empty lanes. For the image's first and last row,
-// one of the three rows of taps lies in the padding and is skipped.
+// Transposed tiles of seven pixels by two vectors of filters have no empty lanes. With skip_padding, the image's first
+// and last row skip one of the three rows of taps, which lies in the padding.
 TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
   // An image of 15 rows is copied in blocks of 12 and 3 rows.
   for (const auto& [side, nc, tiles] : {std::tuple{7, 0, 1}, {15, 192, 2}})
@@ -101,7 +101,8 @@ TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
     }
 }
 
-// Only the steps of a lower triangle are counted, about half, even if there are too many tiles to visit each of them.
+// Only the steps inside the lower triangle are counted, about half of all steps, even if there are so many tiles that
+// the count is not exact.
 TEST(CpuCost, AMaskedProductHasTheStepsThatCount) {
   for (const auto& [n, beyond] : {std::pair{256, 0.15}, {4096, 0.02}}) {
     const std::string type = cat("[", n, ",", n, "]"), left = cat("graph {\n  %0 = input \"a\" : f32", type);
@@ -129,8 +130,8 @@ TEST(CpuCost, AMaskedProductHasTheStepsThatCount) {
   }
 }
 
-// The kernel reads two vectors of each row. Rows that are four cache lines apart are followed by prefetchers and count
-// as one stream; rows that are eight lines apart do not.
+// The kernel reads two vectors of each row. If rows are four cache lines apart, hardware prefetchers follow them and
+// all rows count as one stream; if they are eight lines apart, each row is a stream.
 TEST(CpuCost, RowsThatPrefetchersFollowAreOneRun) {
   for (const int columns : {64, 128}) {
     const std::string text =
@@ -204,8 +205,8 @@ TEST(CpuCost, MicroKernelsCostWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(cpu_ns(work, cost) - before, 2500);
 }
 
-// Three rows by two vectors of accumulators take eight load slots. If there are more prefetches than these slots can
-// take, loads are the bottleneck.
+// A step of three rows by two vectors takes eight slots, the minimum, of which its loads use five. Prefetches that
+// exceed the other three slots make the step longer.
 TEST(CpuCost, HintsTakeThePlacesOfLoads) {
   const Machine machine = one_thread();
   CpuWork work;
@@ -218,7 +219,7 @@ TEST(CpuCost, HintsTakeThePlacesOfLoads) {
   EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 8);
   EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);
   EXPECT_DOUBLE_EQ(ns(14, 2, 4, cost), 28);
-  // Measured times of a step are those without prefetches.
+  // The measured time of a step holds without prefetches; these still make the step longer if they do not fit.
   cost.step_ns[{"gcc", 3, 2}] = 9 / cost.fma_per_ns;
   EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 9);
   EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);

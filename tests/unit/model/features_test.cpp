@@ -56,7 +56,8 @@ TEST(Features, CountWhatAKernelDoes) {
   EXPECT_EQ(value(features, "clang"), 1);
   EXPECT_EQ(value(features, "loads"), 2);
   EXPECT_EQ(value(features, "strided"), 0);
-  // 32 rows of 4 vectors: each vector has two loads and a store, a multiplication and an addition.
+  // The kernel has 32 rows of 4 vectors. Each vector has two loads and a store (moves), a multiplication and an
+  // addition.
   EXPECT_NEAR(value(features, "moves"), std::log2((3 * 128.0 + 1) / (2 * 128.0 + 1)), 1e-5);
   EXPECT_NEAR(value(features, "turns"), std::log2((32.0 + 1) / (2 * 128.0 + 1)), 1e-5);
 }
@@ -116,7 +117,8 @@ TEST(Features, OfAGpu) {
     EXPECT_LE(value(features, "occupancy"), 1);
     EXPECT_EQ(value(features, "team"), std::log2(kernel.team));
     EXPECT_EQ(value(features, "into_l2"), value(features, "into_l3"));
-    // Every element is read once. If rows are copied ahead, rows beyond the last one may be counted as well.
+    // Every element is read once, so the feature is about 0. If rows are copied ahead, it may also count rows beyond
+    // the last one.
     EXPECT_NEAR(value(features, "read"), 0, space.schedule(seed)[kPersistent] > 1 ? 1 : 0.1);
   }
 }

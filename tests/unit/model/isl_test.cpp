@@ -27,8 +27,8 @@ double isl_count(const std::string& text) {
   return n;
 }
 
-// Returns, as text of a set for isl, the elements (granule 1) or cache lines that a reference touches while the loops
-// inside `stop` run.
+// Returns a set in isl's syntax: the elements (granule 1) or cache lines (granule: elements per line) that reference
+// `r` touches in one iteration of the loop `stop`.
 std::string isl_set_of(const Reuse& reuse, int r, int stop, int64_t granule) {
   const Reuse::Reference& reference = reuse.references()[r];
   const Kernel& kernel = reuse.kernel();

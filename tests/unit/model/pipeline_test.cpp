@@ -9,10 +9,10 @@ namespace wl {
 namespace {
 
 TEST(Pipeline, HidesLoadsBehindWhatIsComputedMeanwhile) {
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 1), 320);  // nothing is loaded ahead
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 2, 1), 160);  // one step is loaded ahead, which halves the time
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 4, 1), 80);   // three steps ahead hide the whole latency
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 4), 80);   // three other loops on the unit hide the whole latency as well
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 1), 320);  // one stage: nothing is loaded ahead
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 2, 1), 160);  // two stages: one step is loaded ahead, which halves the time
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 4, 1), 80);   // four stages hide the whole latency
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 4), 80);   // four loops on one multiprocessor hide the whole latency too
   EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 9, 9), 80);   // more stages or loops do not help
 }
 
@@ -58,8 +58,8 @@ TEST(Pipeline, FewBlocksWantMoreStagesAndManyDoNot) {
   EXPECT_GT(staged(many, 4, 1), 0.5 * 2 * 8192.0 * 8192 * 4096 / flops_per_ns);
 }
 
-// Reads for the next step that are issued early do not wait behind the barrier. This helps if few warps are there to
-// hide the wait.
+// If each step reads the first values of the next step early, these reads do not wait behind the barrier. This saves
+// time if few warps are there to hide the wait.
 TEST(Pipeline, CarriedReadsSaveAWaitInEveryStep) {
   const Product product(128, 4096, 128, "cuda:sm_80");
   Schedule schedule = product.space.schedule(product.space.seeds[0]);

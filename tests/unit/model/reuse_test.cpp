@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kSize = 4;  // bytes of an element: every buffer is f32
 
-// For one iteration of a loop: the distinct elements and cache lines of every reference, and the lines of all
-// references together.
+// What one iteration of a loop touches: the distinct elements and cache lines of every reference, and the distinct
+// lines of all references together.
 struct Counted {
   std::map<int, std::set<int64_t>> elements, lines;
   std::set<std::pair<BufferId, int64_t>> all_lines;

@@ -9,8 +9,8 @@
 
 namespace wl::testing {
 
-// Calls visit(reference, buffer, element) in order for every element that the first thread's loads and stores touch.
-// References are numbered in the order of the body.
+// Walks the loops of a kernel's first thread, and calls visit(reference, buffer, element) for every element that a
+// load or store touches, in the order of execution. References are numbered in the order of the body.
 class Walk {
  public:
   using Visit = std::function<void(int reference, BufferId buffer, int64_t element)>;

@@ -110,14 +110,15 @@ TEST(Pool, WakesAfterSleeping) {
   std::atomic<int> sum{0};
   for (int round = 0; round < 3; ++round) {
     pool.each(2, [&](int) { ++sum; });
-    const timespec nap{0, 2'000'000};  // 2 ms; workers spin for less, so that they sleep at the next launch
+    // 2 ms; workers spin for less than that before they sleep, so the next launch has to wake them
+    const timespec nap{0, 2'000'000};
     nanosleep(&nap, nullptr);
   }
   EXPECT_EQ(sum, 6);
 }
 
-// Launches come at about the time at which workers stop spinning and fall asleep; if a wake-up is missed, the test
-// hangs. With a release store in Pool::publish(), two of three runs of 100,000 launches hung.
+// Launches come at about the time at which workers stop spinning and fall asleep. If a worker misses a wake-up, the
+// test hangs: when Pool::publish() used a release store, two of three runs of 100,000 launches hung.
 TEST(Pool, WakesWorkersThatFallAsleep) {
   using Clock = std::chrono::steady_clock;
   Pool pool(2);
@@ -179,8 +180,8 @@ void wait_for_others(long block, void* const* args, char*) {
   ++run.ended;
 }
 
-// One block waits for all others, so the thread that runs it cannot run its other blocks: the second thread has to take
-// them.
+// One block waits until all others have ended. The thread that runs it cannot run the rest of its blocks meanwhile, so
+// the second thread has to take them.
 TEST(Pool, AThreadThatHasEndedTakesBlocksOfOthers) {
   constexpr int kGrid = 16;
   for (const long block : {0, kGrid / 2}) {
@@ -221,7 +222,8 @@ TEST(Pool, SaysWhichIndexWasOutside) {
     const OutsideIndex told = pool.launch(launch, args);
     EXPECT_EQ(told.extent, 4);
     EXPECT_EQ(told.index, 9);
-    // The index is reported only once: neither by the next launch, nor by one that does not ask for it (outside = -1).
+    // The index is reported only once: the next launch does not report it again, and a launch that does not ask for it
+    // (outside = -1) reports nothing.
     launch.grid = 5;
     EXPECT_EQ(pool.launch(launch, args).extent, 0);
     launch.grid = 8;

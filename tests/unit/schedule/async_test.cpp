@@ -57,10 +57,10 @@ TEST(AsyncCopies, NeedOneBarrierAStep) {
     EXPECT_EQ(steps.body[0].op, InstrOp::kWait);
     EXPECT_EQ(steps.body[0].pending, stages - 2);
     EXPECT_EQ(steps.body[1].op, InstrOp::kBarrier);
-    // The code has one commit for each stage, either before the loop or in it.
+    // Every stage has one commit: all but one before the loop, the last one in it.
     EXPECT_EQ(instrs_in(kernel.body, InstrOp::kCommit), stages);
     EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
-    // No copy reads beyond the last step: each element of the operands is read exactly once.
+    // No step copies elements of a step beyond the last one: each element of the operands is read exactly once.
     const std::vector<int64_t> moved = testing::elements_moved(kernel);
     EXPECT_EQ(moved[0], 64 * 200);
     EXPECT_EQ(moved[1], 64 * 200);

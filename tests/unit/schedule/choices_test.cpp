@@ -104,7 +104,7 @@ std::string plan_1_of(const Space& space, const Point& point) {
 TEST(Choices, PlansOfVersion1AreRead) {
   int plans = 0;
   each_space([&](const Space& space, bool) {
-    // Spaces with the choice turn_length are newer than version 1, and its names would not be unique in them.
+    // Version 1 has no choice turn_length, and in a space with this choice its names would not be unique.
     if (axis_of(space.axes, kTurnLength) != nullptr) return;
     for (const Point& seed : space.seeds) {
       const absl::StatusOr<Point> point = space.parse(plan_1_of(space, seed));
@@ -134,8 +134,8 @@ TEST(Choices, PlansOfVersion1MeanWhatTheyMeant) {
   EXPECT_EQ(space.text(*point),
             "plan 2 target=cpu:avx512 class=transpose vector=16 tile_columns=32 tile_rows=16 rows_innermost=1 staged=1 "
             "unroll=1 stream_stores=0 prefetch=1 prefetch_level=2 tasks_per_thread=4 threads=2 compiler=gcc");
-  // A transpose without arithmetic has the same tiles, although it was not tiled by the versions that wrote plans of
-  // version 1.
+  // A plan of version 1 for a transpose without arithmetic is read with the same tiles, although programs that wrote
+  // version 1 did not tile such a transpose.
   const Space copy = space_for("%1");
   ASSERT_TRUE(copy.parse(plan).ok()) << copy.parse(plan).status();
   EXPECT_EQ(copy.text(*copy.parse(plan)), space.text(*point));

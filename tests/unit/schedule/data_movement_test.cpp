@@ -68,7 +68,8 @@ std::vector<std::string> once(const char* text) {
 
 TEST(InputsReadOnce, AreThoseThatMoveAlongEveryLoop) {
   EXPECT_EQ(once(kNorm), (std::vector<std::string>{"x", "r"}));
-  // Inputs that are not read once: an input with two views, overlapping windows, and rows selected by an index.
+  // Inputs that are not read exactly once: an input with two views, an input with overlapping windows, and an input
+  // whose elements an index selects.
   EXPECT_EQ(once(R"(graph {
   %0 = input "x" : f32[40,40] normal(0,1)
   %1 = transpose %0 perm=[1,0] : f32[40,40]
@@ -114,7 +115,7 @@ const Instr& only_loop(const Kernel& kernel) {
 
 TEST(PersistentBlocks, TakeRowAfterRowAndKeepWhatRowsShare) {
   const Kernel kernel = lowered(kNorm, {{kPersistent, 1}, {kMinBlocks, 2}, {kTeam, 32}, {kTeams, 4}}).kernel;
-  EXPECT_EQ(kernel.grid, 6);  // two blocks on each of three multiprocessors
+  EXPECT_EQ(kernel.grid, 6);  // two blocks for each of three multiprocessors
   const Instr& loop = only_loop(kernel);
   std::set<std::string> inside;
   each_instr(loop.body, [&](const Instr& instr) {
@@ -125,7 +126,7 @@ TEST(PersistentBlocks, TakeRowAfterRowAndKeepWhatRowsShare) {
   EXPECT_EQ(kernel.buffers[kernel.body.front().slice.buffer].name, "gamma");
 }
 
-// 75 chunks of 4 rows for 6 blocks: the first three blocks run 13 iterations, the others 12.
+// 75 chunks of 4 rows are divided among 6 blocks: the first three blocks run 13 iterations, the others 12.
 TEST(PersistentBlocks, ShareRowsThatDoNotDivideThem) {
   const Kernel kernel = lowered(kNorm, {{kPersistent, 1}, {kMinBlocks, 2}, {kTeam, 32}, {kTeams, 4}}).kernel;
   const std::string text = print(kernel);

@@ -25,7 +25,7 @@ using testing::compare;
 using testing::machine_with;
 using testing::parsed;
 
-// The number of schedules tested besides the seeds, for each class of kernel.
+// The number of schedules that are tested besides the seeds, for each group and target.
 const int kPoints = static_cast<int>(std::min<int64_t>(24, testing::scaled(24)));
 
 struct Tally {

@@ -9,7 +9,8 @@
 
 namespace wl::testing {
 
-// So small that even the groups below have parts (shares of a row that several blocks compute).
+// The fewest elements that a part (one block's share of a row) may have; so few that even the small groups below are
+// divided into parts.
 inline constexpr int64_t kPartElements = 2;
 
 // Returns a machine for a row of targets(), with two threads, GCC and clang.
@@ -25,7 +26,7 @@ inline Machine machine_with(int target) {
 inline Machine machine_with(std::string_view target) {
   Machine machine;
   machine.target = target_named(target).value();
-  machine.units = 3;  // multiprocessors; so few that even small groups keep all of them busy
+  machine.units = 3;  // number of multiprocessors; so few that even small groups keep all of them busy
   machine.threads = 2;
   machine.clang = true;
   machine.part_elements = kPartElements;
@@ -300,8 +301,8 @@ inline constexpr const char* kGroups[] = {
   %11 = mul %9 %10 : f32[7,3,37]
   output "y" %11
 })",
-    // Columns whose neighbours read the same values: an involution's weights, with values that vary only along such
-    // columns before and after the sum; a mask, in several phases; gathered elements.
+    // Reductions of columns in which neighbouring columns read the same values (the weights of an involution, a mask,
+    // the factors of gathered elements), with elementwise work before and after them or in several phases.
     R"(graph {
   %0 = input "x" : f32[8,10,20] normal(0,1)
   %1 = input "w" : f32[3,3,10,20] normal(0,1)
@@ -345,7 +346,8 @@ inline constexpr const char* kGroups[] = {
   %7 = reduce_max %6 axes=[1] : f32[4,37]
   output "y" %7
 })",
-    // Empty rows, and a value that is stored in a loop that computes the value again in each iteration.
+    // Groups with empty rows; and a group that stores %1, which depends only on the inner of two loops, so it is
+    // computed again in every iteration of the outer loop.
     R"(graph {
   %0 = input "x" : f32[0] normal(0,1)
   %1 = reduce_max %0 axes=[0] : f32[]

@@ -49,8 +49,8 @@ Counted counted(const Graph& group, std::string_view target, const std::vector<s
   return {products_of(*kernel), testing::elements_moved(*kernel)};
 }
 
-// Masks of a square matrix, by row and column. kAbove keeps what is above the diagonal, without it; the band is 32
-// wide.
+// Masks of a square matrix. kLower and kUpper keep the diagonal, kAbove keeps only elements above it, and kBand keeps
+// the diagonal and 31 diagonals below it.
 enum class Mask { kNone, kLower, kUpper, kAbove, kBand };
 
 // A product of square matrices, with the given masks on the left factor, the right factor and the result.
@@ -119,7 +119,7 @@ TEST(Masked, RandomProductsMeanTheirGraphs) {
   }
 }
 
-// If the depth is divided into blocks, the part of the depth that a tile needs begins or ends inside a block.
+// If the depth is divided into blocks, the range of the depth that a tile needs may begin or end inside a block.
 TEST(Masked, RandomProductsInBlocksOfDepthMeanTheirGraphs) {
   MaskedCount tally;
   const uint64_t first = testing::test_seed(20261124);
@@ -132,7 +132,7 @@ TEST(Masked, RandomProductsInBlocksOfDepthMeanTheirGraphs) {
   EXPECT_GT(tally.kernels, 0);
 }
 
-// A triangular mask leaves half of the products, and those by which tiles reach beyond the diagonal.
+// A triangular mask leaves half of the products. Tiles that reach beyond the diagonal compute a few more.
 TEST(Masked, ATriangleHasHalfOfTheProducts) {
   constexpr int64_t kN = 512;
   for (const char* target : {"cpu:avx512", "cpu:generic"})
@@ -169,7 +169,8 @@ TEST(Masked, OnlyTheTriangleIsRead) {
   }
 }
 
-// Tiles reach beyond the edge of a band by at most their height or width.
+// Tiles reach beyond the edges of a band by at most their height or width, so the number of products is proportional
+// to the band's width.
 TEST(Masked, ABandTakesAsManyProductsAsItIsWide) {
   const auto count = [](Mask left, Mask right, Mask result) {
     return static_cast<double>(

@@ -8,7 +8,8 @@
 
 namespace wl::testing {
 
-// Draws a product with one narrow operand, on either side, in panels or as one matrix, also transposed, of any width.
+// Draws a product with one operand of narrow elements: the left or the right one, in one to three panels, stored along
+// rows or along k, with any number of columns.
 inline std::string random_narrow_product(uint64_t seed) {
   uint64_t state = seed * kGolden + 3;
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(split_mix(state) % n); };

@@ -116,8 +116,8 @@ TEST(Packed, WhatIsNoSetOfKernelsIsRefused) {
               ::testing::HasSubstr("the group is connected"));
 }
 
-// The sections of a packed kernel use the same memory without barriers, because no block runs two sections. If a block
-// did, check_barriers() would report it.
+// The sections of a packed kernel use the same memory without barriers, because no block runs two sections.
+// check_barriers() reports an error if a block runs two.
 TEST(Packed, SectionsNeedNoBarriersBetweenThem) {
   const Machine machine = machine_with("sim:cuda");
   const Graph group = parsed(testing::kThreeProducts);

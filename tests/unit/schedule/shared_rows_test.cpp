@@ -62,7 +62,7 @@ TEST(Passes, KeepNothingElse) {
               HasSubstr("a workspace for one pass"));
 }
 
-// The blocks work in pairs: the one of the two that ends last adds the elements of both.
+// The blocks work in pairs: the block of a pair that ends last adds the elements of both.
 constexpr const char* kCounted =
     R"(kernel "k" target="cpu:generic" grid=4 threads=1 unroll=1 accumulators=1 compiler="gcc" {
   p0 = in "x" : f32 [4]
@@ -132,7 +132,7 @@ TEST(Parts, GiveEveryBlockSomething) {
   EXPECT_EQ(share_of(100, 8, 1), 13);
   EXPECT_EQ(share_of(100, 8, 4), 16);
   EXPECT_TRUE(shares_out(100, 8, 1));
-  EXPECT_FALSE(shares_out(100, 8, 16));  // seven blocks of 16 rows leave nothing for the eighth
+  EXPECT_FALSE(shares_out(100, 8, 16));  // seven blocks take 16 rows each, at most 112, so the eighth has none
   EXPECT_FALSE(shares_out(9, 8, 1));
   for (int64_t extent = 1; extent < 200; ++extent)
     for (int64_t parts : {1, 2, 4, 8, 16})
@@ -143,7 +143,8 @@ TEST(Parts, GiveEveryBlockSomething) {
         }
 }
 
-// If there are fewer rows than units, the first choice divides rows among blocks. Otherwise rows are never divided.
+// If there are fewer rows than the machine can compute at the same time, the first choice divides rows among blocks.
+// If there are many rows, they are never divided.
 TEST(Parts, AreTheFirstChoiceOfFewLongRows) {
   const auto first = [](const char* target, const char* text, bool small) {
     Machine machine = testing::machine_with(target);

@@ -95,7 +95,7 @@ TEST(Space, ScheduleOfAPoint) {
   const Schedule schedule = tiny().schedule({1, 2, 0});
   EXPECT_EQ(schedule[kPrefetch], 8);
   EXPECT_FALSE(schedule.has(kPackB));
-  EXPECT_EQ(schedule[kPackB], 1);  // the value that choices.def gives to kernels without this choice
+  EXPECT_EQ(schedule[kPackB], 1);  // the value that choices.def gives for a choice that the kernel does not have
   EXPECT_DEATH(schedule[kThreads], "the schedule has no threads");
 }
 

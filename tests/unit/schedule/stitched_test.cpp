@@ -59,8 +59,8 @@ std::vector<std::string> one_pass() {
   return texts;
 }
 
-// Computed in turns along the keys, groups give their graph's results for scores of -inf, rows without keys and skipped
-// keys.
+// Groups that are computed in turns along the keys give their graph's results, also for scores of -inf, for rows that
+// see no key and for turns that are skipped.
 TEST(Stitched, OnePassMeansTheGraph) {
   int kernels = 0, groups = 0;
   for (const Machine& machine :
@@ -101,7 +101,7 @@ TEST(Stitched, TheDefaultKeepsValuesInRegisters) {
       const Domain domain = analyze_group(group, machine).value();
       const Space space = space_of(group, domain, machine).value();
       EXPECT_EQ(testing::with_resident_values(space, {space.seeds[0]}).size(), 1) << space.text(space.seeds[0]);
-      // Other seeds keep no values in registers, and may be faster.
+      // Seeds that keep no values in registers exist too, since they may be faster.
       EXPECT_LT(testing::with_resident_values(space, space.seeds).size(), space.seeds.size());
     }
 }

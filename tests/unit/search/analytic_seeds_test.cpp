@@ -52,7 +52,7 @@ TEST(AnalyticSeeds, AreLegalDistinctAndAlikeEveryTime) {
   const std::set<Point> distinct(first.space.seeds.begin(), first.space.seeds.end());
   EXPECT_EQ(distinct.size(), first.space.seeds.size());
   for (const Point& seed : first.space.seeds) EXPECT_TRUE(first.space.is_legal(seed)) << first.space.text(seed);
-  // The first seed that the space had before is still among its seeds.
+  // The seed that was first before order_seeds() is still among the seeds.
   EXPECT_TRUE(std::find(first.space.seeds.begin(), first.space.seeds.end(), own) != first.space.seeds.end());
   // The best seed uses all threads and a large micro-kernel.
   const Schedule best = first.space.schedule(first.space.seeds[0]);
@@ -116,8 +116,8 @@ TEST(AnalyticSeeds, OthersKeepTheirOwn) {
   }
 }
 
-// For contractions on GPUs, the first seed is the pipeline model's best point, and the space's previous first seed
-// remains.
+// For contractions on GPUs, the first seed is the pipeline model's best point, and the seed that was first before
+// remains among the seeds.
 TEST(AnalyticSeeds, OfContractionsOnLanesComeFromThePipelineModel) {
   for (const char* target : {"cuda:sm_75", "cuda:sm_80", "cuda:sm_90a", "hip:gfx90a"}) {
     Opened group = open(kProduct, target);

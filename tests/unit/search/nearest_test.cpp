@@ -44,12 +44,14 @@ TEST(Nearest, OffersWhatWonNearbyOnce) {
       {add_graph(16, 1024), plan(16), 1.5},
       {add_graph(64, 512), plan(32), 1.5},
       {add_graph(64, 2048), plan(32), 1.5},
-      {add_graph(64, 1024), plan(64), 1.0},                                            // the default schedule won
-      {add_graph(1, 1), plan(128), 9},                                                 // a group of quite another size
-      {add_graph(64, 1024), "plan 2 target=cpu:avx2 class=map team=4", 2},             // a choice that this space lacks
-      {add_graph(64, 1024), "plan 2 target=cpu:avx2 class=rows tile_elements=64", 2},  // another loop class
+      {add_graph(64, 1024), plan(64), 1.0},  // not offered: the default schedule won
+      {add_graph(1, 1), plan(128), 9},       // not offered: the group has a very different size
+      // not offered: the space lacks the choice `team`
+      {add_graph(64, 1024), "plan 2 target=cpu:avx2 class=map team=4", 2},
+      // not offered: the plan is of another class
+      {add_graph(64, 1024), "plan 2 target=cpu:avx2 class=rows tile_elements=64", 2},
       {add_graph(64, 1024), "plan 2 target=cuda:sm_90a class=map tile_elements=64",
-       2.0},  // a plan for a GPU tells nothing about a CPU
+       2.0},  // not offered: a plan for a GPU tells nothing about a CPU
       {"no graph", plan(64), 2.0},
   };
   EXPECT_EQ(nearest_winners(here, tiles(), known, 4), (std::vector<Point>{{1}, {0}}));
@@ -79,10 +81,10 @@ TEST(Nearest, APlanIsTranslatedOrNothing) {
   // Values that the space lacks are rounded to values that it has: tile_elements=48 to 64, and unroll=8 to 4.
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=48 unroll=8"), (Point{2, 2}));
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx2 class=map tile_elements=16"),
-            (Point{0, 0}));  // the plan is older than the choice `unroll`
+            (Point{0, 0}));  // the plan is older than the choice `unroll` and has no value for it
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=128 unroll=4"),
-            std::nullopt);  // not a legal combination
-  // The plan is of version 1 and for another target.
+            std::nullopt);  // the translated point is not a legal combination
+  // A plan of version 1 for another target is translated as well.
   EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=map tile=48 unroll=8"), (Point{2, 2}));
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=rows tile_elements=16"), std::nullopt);
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=16 team=2"), std::nullopt);

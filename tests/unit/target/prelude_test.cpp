@@ -25,7 +25,7 @@ struct Case {
   int lanes;
   const char* march;
   const char* name;
-  bool always;  // whether short runs have this case too; their cases cover both compilers and every width
+  bool always;  // whether short test runs include this case; the included cases cover both compilers and every width
 };
 
 bool machine_runs(const std::string& march) {
@@ -51,7 +51,7 @@ Output run(const std::string& command) {
   return {pclose(pipe), text};
 }
 
-// Bounds of the errors in units in the last place, over all f32: compiler/target/prelude/ACCURACY.md.
+// Bounds of the errors in units in the last place, over all f32 values (compiler/target/prelude/ACCURACY.md).
 const std::map<std::string, double> kBounds = {{"exp", 1.25}, {"exp2", 1.25}, {"expm1", 1.75}, {"log", 1.25},
                                                {"log2", 3},   {"log1p", 1.3}, {"erf", 2.5},    {"tanh", 3},
                                                {"sin", 2.5},  {"cos", 2.5},   {"tan", 3.5},    {"sigmoid", 2.5},

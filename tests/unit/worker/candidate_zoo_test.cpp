@@ -32,13 +32,15 @@ constexpr bool kSanitizedRunner = false;
 
 struct Escape {
   const char* name;
-  const char* reached;  // expression, true if the attack succeeded. SECRET is a file, PARENT this process's id
+  // C expression that is true if the attack succeeded; SECRET stands for a file's path, PARENT for this process's id
+  const char* reached;
   Outcome outcome = Outcome::kCorrect;
   const char* message = "";
   const char* before = "";
 };
 
-// True unless the call fails with EPERM (1), as all calls do that the filter refuses regardless of their arguments.
+// An expression that is false only if the call fails with EPERM (1). The system-call filter makes calls fail so if it
+// refuses them whatever their arguments are.
 #define WL_NOT_REFUSED(...) "(syscall(" __VA_ARGS__ ") != -1 || *__errno_location() != 1)"
 
 const Escape kEscapes[] = {

@@ -1,4 +1,4 @@
-// warploom-worker --check: its reports for people and for programs, and what it learns from the kernels that it runs.
+// warploom-worker --check: its reports for people and for programs, and the rates that its kernels measure.
 #include "worker/check.h"
 
 #include <gmock/gmock.h>

@@ -59,7 +59,8 @@ TEST(Compile, SharesUnitsAndEqualSources) {
   EXPECT_EQ((*compiled)[10].seconds, 0);
 }
 
-// Units are compiled on two cores, so the longer unit decides the time: a long text is not joined with short ones.
+// Two units are compiled at the same time, and the longer one decides how long that takes. So a long text is not put
+// into a unit with short ones.
 TEST(Compile, UnitsHaveTextsOfAboutEqualLength) {
   std::vector<Candidate> candidates = {candidate(0, absl::StrCat(kAdd, "//", std::string(10'000, 'x'), "\n"))};
   for (int t = 1; t < 6; ++t) candidates.push_back(candidate(t, kAdd));

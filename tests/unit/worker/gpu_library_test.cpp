@@ -29,7 +29,8 @@ TEST(GpuLibraries, CallsAreJudged) {
     source.work_bytes = kCounterBytes + kMatmulWorkBytes;
   }
   batch.candidates[1].source.work_bytes = kCounterBytes;
-  batch.candidates[1].source.text.insert(1, " ");  // equal texts would be compiled only once
+  // makes the text another one, since candidates with equal texts are compiled only once
+  batch.candidates[1].source.text.insert(1, " ");
   batch.candidates[2].source.text = "{}";
   call.d.argument = 3;
   batch.candidates[3].source.text = matmul_text(call);
@@ -41,7 +42,8 @@ TEST(GpuLibraries, CallsAreJudged) {
   ASSERT_TRUE(run.ok()) << run.status();
   const std::vector<Trial>& trials = run->trials;
   ASSERT_EQ(trials.size(), 5u);
-  EXPECT_EQ(trials[0].outcome, Outcome::kWrongResult) << trials[0].message;  // a product, but the check expects a sum
+  // the call computes a product, but the check expects a sum
+  EXPECT_EQ(trials[0].outcome, Outcome::kWrongResult) << trials[0].message;
   EXPECT_EQ(trials[1].outcome, Outcome::kRuntimeError);
   EXPECT_THAT(trials[1].message, HasSubstr("with a workspace of 4096 bytes; it needs 33558528"));
   EXPECT_EQ(trials[2].outcome, Outcome::kCompileError);

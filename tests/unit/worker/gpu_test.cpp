@@ -145,9 +145,10 @@ INSTANTIATE_TEST_SUITE_P(Drivers, OnFakeGpu, ::testing::ValuesIn(kDriverFaults),
 TEST(FakeGpus, JudgementComesBeforeTheDevice) {
   const FakeGpu fake;
   Batch batch = batch_of({good_specimen(), good_specimen()});
-  batch.limits = {32, 128, 2048, 32, 255, 65536, 227 * 1024, 228 * 1024};  // blocks of 256 threads are too large
+  // the second limit, 128 threads per block, makes blocks of 256 threads too large
+  batch.limits = {32, 128, 2048, 32, 255, 65536, 227 * 1024, 228 * 1024};
   batch.candidates[1].source.threads = 128;
-  batch.candidates[1].source.text += "// fault: crash\n";  // would crash on the device if it ran
+  batch.candidates[1].source.text += "// fault: crash\n";  // the candidate would crash on the device if it ran
   batch.candidates[1].source.load_bytes = 32;
   const Measured measured = run_all(batch, options_for());
   ASSERT_EQ(measured.trials.size(), 2u);
@@ -158,8 +159,8 @@ TEST(FakeGpus, JudgementComesBeforeTheDevice) {
   EXPECT_EQ(measured.trials[1].code.registers, 32);
 }
 
-// Compilers can optimise code away, so that every plan of a group seems to break its promise; the first candidate runs
-// even so.
+// Compilers may remove loads, so that every plan of a group seems to break its promise of wide loads
+// (Source::load_bytes). The first candidate runs even so.
 TEST(FakeGpus, TheFirstCandidateOfAGroupRunsIfItCan) {
   const FakeGpu fake;
   Batch batch = batch_of({good_specimen(), good_specimen()});

@@ -95,7 +95,7 @@ TEST(KeptObjects, APromotedKernelIsNotCompiledAgain) {
   batch.id = batch_id(1, 0, 0);
   absl::StatusOr<Measured> measured = measure(batch, options);
   ASSERT_TRUE(measured.ok()) << measured.status();
-  EXPECT_EQ(state.objects.bytes(), 0u);  // not kept: its unit may contain other kernels
+  EXPECT_EQ(state.objects.bytes(), 0u);  // the object is not kept, since its translation unit may contain other kernels
 
   batch.id = batch_id(1, 1, 0);
   batch.phase = 1;

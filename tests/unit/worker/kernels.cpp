@@ -13,7 +13,7 @@ const char* const kAdd = "for (long k = i * 64; k < i * 64 + 64; ++k) c[k] = a[k
 
 namespace {
 
-// Declarations, since headers would take longer to compile than all kernels together.
+// Declarations in place of headers, which take longer to compile than all kernels together.
 constexpr char kPrelude[] = R"(extern "C" {
 void* malloc(unsigned long); void free(void*); void abort(); void _exit(int); int fork(); int close(int);
 unsigned sleep(unsigned); long write(int, const void*, unsigned long);

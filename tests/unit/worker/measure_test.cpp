@@ -184,7 +184,8 @@ TEST(Measure, ColdRunsRotateTheirData) {
 TEST(Measure, ColdRunsOfManyCandidatesAreAllJudgedByWhatTheyWrote) {
   Batch batch = add_batch(kElements);
   batch.recipe.cold = true;
-  batch.recipe.budget_ns = 1;  // ns of a budget for so few calls that no candidate uses all copies
+  // ns; so small a budget that each candidate makes only a few calls and does not use all copies
+  batch.recipe.budget_ns = 1;
   const std::string slow = absl::StrCat("if (i == 0) for (volatile int n = 0; n < 100000; ++n) {}", kAdd);
   for (int i = 0; i < 6; ++i) batch.candidates.push_back(candidate(i, slow));
   batch.candidates.push_back(candidate(6, absl::StrCat("if (i != 3) ", kAdd)));
@@ -324,7 +325,7 @@ TEST(Measure, CancelStopsSoonAndKeepsWhatIsJudged) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
 }
 
-// Returns the process ids of runners below this thread, or below the single-threaded process `parent`.
+// Returns the process ids of the runners that are children of this thread, or of the single-threaded process `parent`.
 std::vector<pid_t> runners(const std::string& parent = "/proc/thread-self") {
   std::ifstream children(absl::StrCat(parent, "/children"));
   std::vector<pid_t> found;

@@ -29,7 +29,8 @@ TEST_F(PrivateFolders, AreKeptWhileTheirProcessLives) {
   EXPECT_TRUE(fs::is_empty(parent));
 }
 
-// Folders are swept if their process was killed before it became their owner, or while it was removing them.
+// Folders without an owner file are swept: their process was killed before it made the file, or while it was removing
+// the folder.
 TEST_F(PrivateFolders, WithoutAnOwnerAreSwept) {
   fs::create_directory(parent + "/measure.empty");
   fs::create_directory(parent + "/measure.half");

@@ -32,7 +32,8 @@ constexpr uintmax_t kMostBytes = 100 << 20;  // limit of bytes that an attack ma
 
 struct Attack {
   const char* name;
-  const char* text;  // text before the kernel. SECRET is a file, PLUGIN an object, PARENT this process's id
+  // text before the kernel; SECRET stands for a file's path, PLUGIN for an object's, PARENT for this process's id
+  const char* text;
   // Whether the kernel may compile in spite of the attack. An attack that has no effect need not fail.
   bool may_compile = false;
 };

@@ -136,10 +136,11 @@ TEST(Timing, RoundsAreFairAndAlternate) {
   SimulatedSlots slots{{1'000'000, 2'000'000, 3'000'000}, {}};
   Recipe recipe;
   recipe.interleave = true;
-  recipe.cold = true;  // no untimed calls before samples, so that the last calls in `order` are the rounds
+  // cold runs have no untimed calls before samples, so the last runs in `order` are those of the rounds
+  recipe.cold = true;
   recipe.min_repeats = 4;
   recipe.budget_ns = 1;
-  recipe.best_ns = 1;  // a best time in ns so short that outside a promotion all candidates would be given up
+  recipe.best_ns = 1;  // ns; so short a best time that outside a promotion all candidates would be given up
   const std::vector<Samples> result = time_slots(recipe, 3, slots.run());
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(result[i].samples_ns.size(), 4u);

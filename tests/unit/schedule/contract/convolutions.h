@@ -90,7 +90,8 @@ inline std::string byte_product(uint64_t seed) {
     if (one(0, 1) == 0) std::swap(made.dtype, made.weights);
     return made.text();
   }
-  for (uint64_t next = seed * 16;; ++next)  // skips the products of bf16, half of those of tile_product()
+  // half of the products that tile_product() draws are of bf16; these are skipped
+  for (uint64_t next = seed * 16;; ++next)
     if (std::string text = tile_product(next); text.find("i32") != std::string::npos) return text;
 }
 

@@ -25,8 +25,8 @@ TEST(Raster, IsThereWhereBlocksAreMoreThanUnits) {
     const bool is_large = n > 512;
     EXPECT_EQ(axis_of(space.axes, kRasterRows) != nullptr, is_large) << n;
     if (!is_large) continue;
-    // Blocks that run at the same time compute roughly a square of tiles, which reads less than whole rows of tiles
-    // would.
+    // The blocks that run at the same time compute roughly a square of tiles, so they read less than if they computed
+    // whole rows of tiles.
     const Schedule first = space.schedule(space.seeds[0]);
     const int64_t rows = first[kRasterRows] * rows_of_tile(first);
     EXPECT_GE(rows, 1024) << space.text(space.seeds[0]);

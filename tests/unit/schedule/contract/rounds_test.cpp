@@ -169,7 +169,7 @@ TEST(Boxes, BeginWhereTheirMatrixDoes) {
   EXPECT_EQ(space("8"), std::pair(false, true));
 }
 
-// Returns a GPU with few units, on dies to which blocks are assigned in turn.
+// Returns a GPU with this number of multiprocessors on several dies; blocks are assigned to the dies in turn.
 Target with_dies(int units, int dies) {
   Target target = *target_named("hip:gfx942").value();
   target.gpu.units = units;
@@ -220,7 +220,8 @@ TEST(TilesByDie, MeansTheGraphAndHasNeighboursOnADie) {
   EXPECT_GT(persistent, 0);
 }
 
-// If the device is a single die of such a GPU, this choice is not offered.
+// If the device has the multiprocessors of only one die of a GPU with several dies, the choice tiles_by_die is not
+// offered.
 TEST(TilesByDie, IsOfWholeDevices) {
   Machine machine;
   machine.target = target_named("hip:gfx942").value();

@@ -64,7 +64,8 @@ TEST(Runs, BringMatricesToTheSmallestImages) {
 TEST(Runs, CopyPaddedImagesWithoutRegisters) {
   const Searched group(Convolution{"bf16", 2, 14, 14, 64, 64}.text(), "cuda:sm_90a");
   const Kernel kernel = group.lowered(group.space.seeds[0]);
-  EXPECT_GE(instrs_in(kernel.body, InstrOp::kAsyncLoad), 4);  // copies of two operands, before the loop and in it
+  // each of the two operands is copied once before the loop and once in it
+  EXPECT_GE(instrs_in(kernel.body, InstrOp::kAsyncLoad), 4);
   EXPECT_EQ(instrs_in(kernel.body, InstrOp::kLoad), 0);
   EXPECT_EQ(instrs_in(kernel.body, InstrOp::kStore), 1);
 }

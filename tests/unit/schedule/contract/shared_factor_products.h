@@ -103,7 +103,8 @@ inline std::string product_of_tiles(uint64_t seed) {
   return copied_product(seed, 144, 256);
 }
 
-// Draws products with as many tiles, and with a K so large that several blocks may share the tiles of the last round.
+// Draws products with more tiles than the tests' machine has multiprocessors, and with a K so large that several
+// blocks may share the tiles of the last round.
 inline std::string many_deep_tiles(uint64_t seed) {
   Draw one(seed);
   const int m = one(135, 250), n = one(135, 250);
@@ -177,8 +178,8 @@ inline std::vector<Point> persistent_points(const Space& space, size_t count, ui
   return points;
 }
 
-// Returns, in turn, a point with waves that only copy (if the space has any) and a point without them that uses a
-// matrix instruction.
+// Returns alternately a point with waves that only copy (if the space has any), and a point without such waves that
+// uses a matrix instruction.
 inline std::vector<Point> last_round_points(const Space& space, size_t count, uint64_t seed) {
   const bool copies = axis_of(space.axes, kCopyingWaves) != nullptr;
   const bool matrices = axis_of(space.axes, kMatrix) != nullptr;

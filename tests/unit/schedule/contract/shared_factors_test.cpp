@@ -72,8 +72,8 @@ TEST(SharedFactorSchedules, OfBytesMeanTheirGraphs) {
   for (const int n : {kernels, async, scattered}) EXPECT_GT(n, 0);
 }
 
-// The next step's copies are started while the product is computed, and nothing else lies between the product's start
-// and its wait.
+// The copies for the next step are started while the product is computed, and no other instruction lies between the
+// product and the wait for it.
 TEST(SharedFactorSchedules, StartCopiesBesideProducts) {
   const Graph group = parsed(testing::shared_factor_product_of("bf16", 256, 256, 512, "mk", "nk"));
   const Machine machine = machine_with("cuda:sm_90a");
@@ -129,7 +129,8 @@ TEST(SharedFactorSchedules, VerifierRejectsOtherOrders) {
   refused("not in the order in which", [&](Kernel& k) { at(k, InstrOp::kWords).slice.strides[0] = 128; });
   refused("no wait for the product",
           [&](Kernel& k) { std::erase_if(loop(k), [](const Instr& instr) { return instr.op == InstrOp::kMmaWait; }); });
-  refused("no wait for the product", [&](Kernel& k) {  // a barrier while the product still reads shared memory
+  // a barrier precedes the wait, while the product still reads shared memory
+  refused("no wait for the product", [&](Kernel& k) {
     Instr barrier;
     barrier.op = InstrOp::kBarrier;
     loop(k).insert(loop(k).end() - 1, barrier);
@@ -144,7 +145,8 @@ TEST(SharedFactorSchedules, VerifierRejectsOtherOrders) {
     k.tiles.push_back(k.tiles[factor]);
     loop(k).insert(loop(k).begin() + 4, copy);
   });
-  refused("not in the order in which", [&](Kernel& k) {  // the part of a group of waves begins within a row
+  // the part of a factor that a group of waves reads begins in the middle of a row
+  refused("not in the order in which", [&](Kernel& k) {
     for (Tile& tile : k.tiles)
       for (Layout::Base& base : tile.layout.bases)
         if (tile.dtype == DType::u32 && (base.vector == 32 || base.vector == 64)) base.vector = 96 - base.vector;
@@ -163,8 +165,8 @@ TEST(SharedFactorSchedules, SwizzlesAreOneToOneAndPeriodic) {
         ASSERT_TRUE(place >= 0 && place < size && !met[place]) << i;
         met[place] = true;
         EXPECT_EQ(swizzle.place_of(i + 3 * swizzle.period()), place + 3 * swizzle.period());
-        // PTX's canonical layout of shared memory: the number of a 16-byte piece is XORed with the number of its row of
-        // 128 bytes.
+        // PTX's canonical layout of shared memory: in each row of 128 bytes, the index of a 16-byte piece is XORed
+        // with the row's index modulo 8.
         const int64_t row = along_k ? i / 64 : i % along, k = along_k ? i % 64 : i / along;
         const int64_t byte = along_k ? row * 128 + k * 2 : row / 64 * 8192 + k * 128 + row % 64 * 2;
         EXPECT_EQ(2 * place, byte ^ ((byte >> 7 & 7) << 4));
