@@ -29,7 +29,7 @@ uint64_t poison_pattern(DType dtype, bool other) {
         return 0x7fe5a5a5;
       case 2:
         return dtype == DType::f16 ? 0x7ea5 : 0x7fe5;
-      default:  // the byte is a negative NaN, because kernels store NaNs of 8-bit floats without a sign
+      default:  // Floats of 8 bits: a NaN with the sign set, because kernels store such NaNs without a sign.
         return dtype == DType::f8e5m2 ? 0xfd : 0xff;
     }
   }

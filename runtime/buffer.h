@@ -44,8 +44,9 @@ class Buffer {
 };
 
 // Fills an output with a pattern ("poison") before a checked run, so that elements that the kernel never writes are
-// found. The poison of floats is a quiet NaN with a payload that no operation produces. That of integers is bytes 0xA5,
-// or 0x5A with `other`. A correct element may equal one of the two patterns, but not both, so two runs find it.
+// found. The poison of floats is a quiet NaN with a payload that no operation produces. The poison of integers is bytes
+// 0xA5 or, with `other`, bytes 0x5A. A correct element may equal one of these two, but not both, so two runs with
+// different poison find every element that is never written.
 void poison(DType dtype, void* data, int64_t elements, bool other = false);
 bool is_poison(DType dtype, const void* data, int64_t index, bool other = false);
 // Returns how many elements still have the poison. `first`, unless null, receives the index of the first such element.

@@ -40,7 +40,8 @@ struct GpuApi {
   int (*module_unload)(void*) = nullptr;
   int (*module_function)(void**, void* module, const char* name) = nullptr;
   int (*function_attribute)(int*, int attribute, void* function) = nullptr;
-  int (*function_set)(void* function, int attribute, int value) = nullptr;  // sets a kernel's attribute; null for HIP
+  // Sets an attribute of a kernel; null for HIP.
+  int (*function_set)(void* function, int attribute, int value) = nullptr;
   int (*launch)(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned shared,
                 void* stream, void** arguments, void** extra) = nullptr;
   int (*event_create)(void**, unsigned flags) = nullptr;
@@ -48,7 +49,7 @@ struct GpuApi {
   int (*event_record)(void*, void* stream) = nullptr;
   int (*event_query)(void*) = nullptr;
   int (*event_elapsed)(float* ms, void* from, void* to) = nullptr;
-  // Functions for graphs. They are null if the driver is too old for graphs.
+  // Functions that capture launches into a graph and launch the graph. They are null if the driver is too old for them.
   int (*capture_begin)(void* stream, int mode) = nullptr;
   int (*capture_end)(void* stream, void** graph) = nullptr;
   int (*graph_instantiate)(void** runnable, void* graph, unsigned long long flags) = nullptr;

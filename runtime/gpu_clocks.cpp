@@ -68,7 +68,7 @@ int GpuClocks::unit_mhz() const {
   unsigned mhz = 0;
   if (device_ != nullptr && nvml()->clock(device_, kUnitClock, &mhz) == 0) return static_cast<int>(mhz);
   if (folder_.empty()) return 0;
-  // The current clock is the line marked with a star, "1: 1700Mhz *".
+  // The file lists the possible clocks of an AMD GPU; a star marks the line of the current one, "1: 1700Mhz *".
   std::ifstream file(folder_ + "pp_dpm_sclk");
   for (std::string line; std::getline(file, line);) {
     if (line.find('*') == std::string::npos) continue;

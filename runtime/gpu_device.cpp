@@ -21,8 +21,8 @@ namespace {
 constexpr unsigned char kZoneByte = 0xFF;
 constexpr std::chrono::microseconds kSpin{200};  // how long a wait for the GPU spins before it sleeps
 
-// Returns "sm_90a" or "gfx90a". For Hopper and Blackwell the name has a suffix, which instructions specific to them
-// need.
+// Returns a device's architecture, such as "sm_90a" or "gfx90a". The suffix "a" of sm_90a (Hopper) and sm_100a
+// (Blackwell) permits instructions that are specific to the architecture.
 std::string architecture_of(const GpuApi& api, int device) {
   if (api.family == "cuda") {
     const int version = 10 * gpu_attribute(api, api.major, device) + gpu_attribute(api, api.minor, device);

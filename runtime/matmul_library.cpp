@@ -15,7 +15,8 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kPointerAlignment = 64;  // alignment in bytes that client/program gives every argument of a kernel
+// Alignment in bytes of every argument of a kernel, as client/program places them.
+constexpr uint64_t kPointerAlignment = 64;
 
 // Sets the functions and numbers of `api`. Returns the name of the first function that the library lacks, or null.
 const char* resolve(void* library, MatmulApi& api) {
@@ -88,12 +89,14 @@ absl::Status refused(const MatmulApi& api, int error, std::string_view doing) {
   return absl::InternalError(cat(api.name, " ", api.version, ": error ", error, " while ", doing));
 }
 
-// Copies algorithm `number`, counted among the proposed ones that fit the workspace. Returns false if there are fewer.
+// Copies to `algorithm` number `number` of the proposed algorithms that fit the workspace. Returns false if there are
+// fewer.
 template <class Proposed>
 bool choose(int number, const std::function<int(int, void*, int*)>& propose, uint64_t* algorithm) {
   Proposed proposed[kMostAlgorithms] = {};
   int found = 0;
-  if (propose(kMostAlgorithms, proposed, &found) != 0 || found < 0) return false;  // no algorithm computes this product
+  // The library has no algorithm for this product.
+  if (propose(kMostAlgorithms, proposed, &found) != 0 || found < 0) return false;
   const auto end = std::remove_if(proposed, proposed + std::min(found, kMostAlgorithms), [](const Proposed& one) {
     return one.state != 0 || one.work_bytes > static_cast<size_t>(kMatmulWorkBytes);
   });

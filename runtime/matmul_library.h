@@ -92,7 +92,8 @@ class MatmulKernel {
   std::unique_ptr<MatmulProduct> product_;
   void* handle_ = nullptr;
   uint64_t algorithm_[8] = {};
-  mutable std::mutex mutex_;  // is held in launch(), which sets the bias as an attribute of the product
+  // Held by launch() from setting the bias, an attribute of the product, until the product is enqueued.
+  mutable std::mutex mutex_;
 };
 
 }  // namespace wl

@@ -12,10 +12,10 @@
 namespace wl {
 
 absl::StatusOr<SharedObject> SharedObject::open(const std::string& path) {
-  // dlopen would search the system's library folders for a name without a slash.
+  // A name without a slash gets one, since dlopen() would search the system's library folders for it.
   const std::string place = path.find('/') == std::string::npos ? absl::StrCat("./", path) : path;
   if (const absl::Status status = check_file(place); !status.ok()) return status;
-  may_use_tile_registers();  // asks Linux for permission to use tile registers, which a kernel may need
+  may_use_tile_registers();  // asks Linux for permission to use the CPU's tile registers, which a kernel may need
   SharedObject object;
   object.handle_ = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object.handle_) return invalid("cannot load ", path, ": ", dlerror());

@@ -88,7 +88,7 @@ std::vector<int> allowed_cpus() {
 Pool::Pool(int threads, bool pin) : caller_(std::this_thread::get_id()) {
   WL_CHECK(threads >= 1 && static_cast<uint32_t>(threads) < kStop, threads, " threads");
   const std::vector<int> cpus = allowed_cpus();
-  // Spinning and pinning only help if every thread has a CPU of its own.
+  // Threads spin and are pinned only if every thread has a CPU of its own; otherwise neither would help.
   spin_ns_ = static_cast<size_t>(threads) <= cpus.size() ? 100'000 : 0;
   pin = pin && static_cast<size_t>(threads) <= cpus.size();
   if (pin) callers_cpus_ = cpus;
@@ -195,7 +195,7 @@ void Pool::run_blocks(int thread, int threads, const Launch& launch, void* const
   }
   if (outside && outside->extent != 0) outside_in_.store(thread, std::memory_order_relaxed);
 #if defined(__x86_64__)
-  __builtin_ia32_sfence();  // without a fence, non-temporal stores are not ordered
+  __builtin_ia32_sfence();  // orders the non-temporal stores of kernels before the end of the launch
 #endif
 }
 

@@ -65,7 +65,7 @@ class Pool {
   // Makes the workspace at least `bytes` long, aligned and guarded like scratch. A workspace that grows is zeroed,
   // including its counters (kCounterBytes), and moves, so workspace() must be called again.
   absl::Status reserve_work(int64_t bytes);
-  // Returns the pointer that a kernel of several passes gets after its arguments.
+  // Returns the workspace, whose address a kernel of several passes gets after its arguments.
   void* workspace() const { return work_.data; }
   // Fills all scratch, and the workspace without its counters, with 0xFF bytes (NaN). So a kernel that relies on
   // uninitialised memory fails its check.
@@ -96,8 +96,9 @@ class Pool {
 
   std::vector<std::thread> workers_;
   std::vector<Scratch> scratch_;
-  std::vector<Range> ranges_;        // for each thread, the blocks that no thread has taken yet
-  std::atomic<int> outside_in_{-1};  // a thread in whose scratch an OutsideIndex has an extent; -1: none
+  std::vector<Range> ranges_;  // for each thread, the blocks that no thread has taken yet
+  // A thread that reported an index outside its axis (OutsideIndex in its scratch); -1: none.
+  std::atomic<int> outside_in_{-1};
   Scratch work_;
   int64_t scratch_bytes_ = 0, work_bytes_ = 0;
   int64_t spin_ns_ = 0;
