@@ -3,8 +3,8 @@
 //
 //   compile_scale [--rules] MODEL.onnx...    one JSON object per file on stdout:
 //   {"file": ..., "nodes": ..., "simple_nodes": ..., "groups": ..., "keys": ...,
-//    "stages": {"import": {"s": seconds, "cpu_s": of this process, "peak_mb": its largest resident memory}, ...},
-//    "rules": {"commute": {...}, ...}}        with --rules: each rule alone, to its fixpoint
+//    "stages": {"import": {"s": seconds, "cpu_s": CPU seconds, "peak_mb": largest resident memory}, ...},
+//    "rules": {"commute": {...}, ...}}        with --rules: figures of each rule alone, to its fixpoint
 //
 // Where Linux lets a process reset its peak (/proc/self/clear_refs), each stage has a peak of its own. Elsewhere it is
 // the peak of all stages so far.

@@ -57,7 +57,7 @@ bool multiplies_half(const Graph& graph) {
   });
 }
 
-// Returns a cover's figures as JSON. `library`: factor on the modelled rate of contractions of 16-bit floats.
+// Returns a cover's figures as JSON. The modelled rate of contractions of 16-bit floats is multiplied by `library`.
 std::string figures(const Graph& graph, const Cover& cover, const Machine& machine, double library = 1) {
   const Rates rates = rates_of(machine);
   Rates of_library = rates;

@@ -18,7 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COVERS = ("one_per_op", "calls", "greedy", "planned")
-MEANS = {"calls": "calls", "library": "library", "greedy": "greedy", "packed": "unpacked"}  # key of the JSON object: printed name
+MEANS = {"calls": "calls", "library": "library", "greedy": "greedy", "packed": "unpacked"}  # key of the JSON object: the name that is printed for it
 
 
 def geometric_mean(values):
@@ -71,7 +71,7 @@ def main():
             command += ["--random", str(arguments.random)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         if done.returncode != 0:
-            sys.exit(done.returncode)  # the program has printed the reason
+            sys.exit(done.returncode)  # the program `cover` has already printed why it failed
         lines = done.stdout.splitlines()
         table(target + (", every f32 as bf16" if arguments.half else ""), list(map(json.loads, lines)))
 

@@ -42,8 +42,8 @@ void must(const absl::Status& status) {
   std::exit(1);
 }
 
-// Returns a graph of one op, so that a job is one search. It is small, so that the times that workers report are above
-// the floor of its group.
+// Returns a graph of one op, so that a job is one search. It is so small that the times that workers report are above
+// its group's bound, the time that no kernel can beat.
 std::string graph_of(int64_t rows) {
   return cat("graph {\n  %0 = input \"x\" : f32[", rows, ",2] normal(0,1)\n  %1 = exp %0 : f32[", rows,
              ",2]\n  output \"y\" %1\n}\n");
@@ -199,7 +199,8 @@ int soak(int workers, int jobs, int seconds) {
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   for (int i = 0; i < 16; ++i) {
     grpc::ChannelArguments arguments = channel_arguments();
-    // Channels with equal arguments would share a connection, so each gets another number.
+    // gRPC lets channels with equal arguments share a connection, so each channel gets a number of its own as an
+    // argument.
     arguments.SetInt("warploom.channel", i);
     channels.push_back(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
   }
@@ -224,8 +225,8 @@ int soak(int workers, int jobs, int seconds) {
     fleet.emplace_back(channels[static_cast<size_t>(i) % channels.size()], cat("w", i),
                        Hooks{.before = [&](const Batch&) {
                          ++batches;
-                         // The delay is proportional to the number of workers, so that the rate of all batches is
-                         // independent of it.
+                         // The delay is proportional to the number of workers, so that the rate of batches of all
+                         // workers together does not depend on that number.
                          const auto until = Clock::now() + milliseconds(5 * workers);
                          while (!over && Clock::now() < until) std::this_thread::sleep_for(milliseconds(50));
                        }});

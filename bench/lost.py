@@ -31,8 +31,8 @@ def lost_now(samples, best):
     return any(len(samples) >= n and min(samples) > factor * best for n, factor in ((2, 1.5), (3, 1.25), (5, 1.1)))
 
 
-# Each rule: its name; a function that tells whether a candidate with these samples has lost; the most samples of a candidate; and the
-# number of runs besides the samples (the check, warming up).
+# Each rule: its name; a function that tells from a candidate's samples whether the candidate is so slow that timing it can end; the largest
+# number of samples of a candidate; and the number of runs of a candidate that give no sample (the check, and the warm-up).
 RULES = (("before", lost_before, 5, 2), ("now", lost_now, 3, 1))
 
 

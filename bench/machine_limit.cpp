@@ -50,7 +50,7 @@ int64_t now_ns() {
       .count();
 }
 
-// Stores that bypass the caches, where the machine has them.
+// Stores a vector past the caches, by a non-temporal store where the machine has one.
 void store_nt(Vector* to, Vector value) {
 #if defined(__AVX512F__)
   _mm512_stream_ps(reinterpret_cast<float*>(to), reinterpret_cast<__m512>(value));
@@ -82,8 +82,8 @@ __attribute__((noinline)) void copy_nt(const Vector* __restrict from, Vector* __
   fence();
 }
 
-// A turn of the loop is one multiply-add in every lane of kChains vectors. These chains are independent, which hides
-// the latency of a multiply-add, and all fit in registers: a machine with AVX has 16 of them, others 32.
+// One iteration is a multiply-add in every lane of kChains vectors. These chains are independent, which hides the
+// latency of a multiply-add, and all fit in registers: 16 with AVX, 32 with AVX-512 or on other machines.
 #if defined(__x86_64__) && !defined(__AVX512F__)
 constexpr int kChains = 12;
 #else
@@ -103,7 +103,7 @@ __attribute__((noinline)) float multiply_add(int64_t turns, float seed) {
   return sum[0];
 }
 
-// The loop of multiply-adds with pairs of bf16: each pair counts as two multiply-adds.
+// The loop of multiply-adds with pairs of bf16, each of which counts as two multiply-adds.
 #if defined(__AVX512BF16__)
 constexpr int kHalvesPerLane = 2;
 __attribute__((noinline)) float multiply_add_bf16(int64_t turns, float seed) {
@@ -126,7 +126,8 @@ float multiply_add_bf16(int64_t turns, float seed) {
 #endif
 
 #if defined(WL_TILES)
-// A turn multiplies 2 x 2 pairs of tile registers. Each product adds 32 terms to 16 x 16 sums in a register of its own.
+// One iteration multiplies 2 x 2 pairs of tile registers. Each product adds 32 terms to 16 x 16 sums in its own
+// register.
 constexpr int64_t kTileFlopsPerTurn = int64_t{4} * 2 * 16 * 16 * 32;
 
 // Asks Linux for permission to use tile registers; later threads inherit it. Returns false if Linux refuses.
@@ -206,7 +207,7 @@ __attribute__((noinline)) void apply(const Vector* __restrict from, Vector* __re
   for (int64_t i = 0; i < n; ++i) to[i] = F(from[i]);
 }
 
-// Threads that stay and wait for work, so that a sample does not include starting them.
+// Threads that are started once and then wait for work, so that no sample includes the time of starting threads.
 class Team {
  public:
   explicit Team(int threads) : threads_(threads) {
@@ -276,7 +277,7 @@ std::vector<double> time_copy(Team& team, double seconds, int64_t bytes, bool nt
   if (from == nullptr || to == nullptr) return {};
   std::memset(from.get(), 1, size);
   std::memset(to.get(), 2, size);
-  // Short copies are timed several at a time, so that waking the threads does not count.
+  // A sample of a short copy makes several copies, so that the time of waking the threads hardly counts.
   const int64_t inner = std::max<int64_t>(1, 20'000'000 / std::max<int64_t>(bytes, 1));
   return repeat(seconds, [&] {
     const int64_t start = now_ns();
@@ -290,7 +291,8 @@ std::vector<double> time_copy(Team& team, double seconds, int64_t bytes, bool nt
   });
 }
 
-// Returns gigaflops. Each turn of `chains` makes `multiply_adds` multiply-adds in every lane of every chain.
+// Returns gigaflops. Each iteration of the loop in `chains` makes `multiply_adds` multiply-adds in every lane of
+// every chain.
 std::vector<double> rate_of_chains(Team& team, double seconds, float (*chains)(int64_t, float), int multiply_adds) {
   const int64_t turns = 2'000'000;
   std::vector<float> sink(static_cast<size_t>(team.size()) * 64);
@@ -302,7 +304,7 @@ std::vector<double> rate_of_chains(Team& team, double seconds, float (*chains)(i
   });
 }
 
-// Returns gigaflops of bf16 in tile registers, or in vectors if the machine has none.
+// Returns gigaflops of bf16 in tile registers, or in vectors if the machine has no tile registers.
 std::vector<double> rate_of_tiles(Team& team, double seconds) {
   if (!have_tiles()) return rate_of_chains(team, seconds, multiply_add_bf16, kHalvesPerLane);
   constexpr int64_t kTurns = 100'000;

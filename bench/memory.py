@@ -36,7 +36,7 @@ CALLS = 3
 LIMIT = 1.2
 
 
-# Linux counts the parent's resident set at the time of a fork in ru_maxrss of the child, so a small process starts the program.
+# A small process starts the program, since Linux adds the resident memory of the parent at the time of a fork to ru_maxrss of the child.
 START = """
 import os, sys
 process = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
@@ -99,7 +99,7 @@ def peer(model, inputs, threads):
     options.intra_op_num_threads = int(threads)
     options.inter_op_num_threads = 1
     base = status("VmRSS")
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # resets the peak of the resident set
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # sets the peak of the process's resident memory to its present size
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     folder = pathlib.Path(inputs)
     values = {i.name: np.load(folder / f"{i.name.replace('/', '_')}.npy") for i in session.get_inputs()}

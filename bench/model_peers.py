@@ -65,8 +65,8 @@ def count_traffic():
         for node in lowering.scheduler.nodes:
             accesses = node.get_read_write_buffer_accesses(include_reads=True, include_writes=True)
             moved = sum(accesses.values())
-            # Inductor does not count constants. A call of MKL has a weight twice, packed and in its original form, and
-            # reads only the packed one, which therefore counts.
+            # The bytes of constants are added here, since Inductor does not count them. A call of MKL has two copies of a weight, a
+            # packed one and the original, but reads only the packed one, so only that one counts.
             named = {read.name for read in node.read_writes.reads} & set(lowering.constants) - set(accesses)
             twice = "_mkl_linear" in str(getattr(node.node, "python_kernel_name", ""))
             for tensor in map(lowering.constants.get, named):
@@ -96,7 +96,7 @@ class TorchCompile:
         module = onnx_torch.OnnxModule(model, weights).eval()
         self.names = module.outputs
         self.inputs = [torch.from_numpy(inputs[name]) for name in module.inputs]
-        torch._inductor.config.force_disable_caches = True  # a cached result is not compiled and would not be counted
+        torch._inductor.config.force_disable_caches = True  # without caches, since only graphs that Inductor compiles in this process are counted
         self.counted = count_traffic()
         self.module = torch.compile(module, dynamic=False, fullgraph=True)
         self.no_grad = torch.no_grad

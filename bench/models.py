@@ -34,7 +34,7 @@ ALL_PEERS = ("onnxruntime", "openvino", "torch_compile", "xla")
 # as compilers around kernel libraries fuse (design figures call it greedy). "greedy" is this compiler's greedy fusion, which also fuses
 # contractions.
 BASELINES = {"around": "contractions-alone", "greedy": "greedy"}
-BOUND = 1e-4  # tolerance, relative to an output's largest magnitude: both sides compute in f32 and add in different orders
+BOUND = 1e-4  # tolerance, relative to the largest magnitude of an output: Warploom and onnxruntime compute in f32 but add in different orders
 
 
 def warploom(*arguments, deadline=3600):

@@ -108,7 +108,7 @@ def cross_entropy(rows, columns):
     return lambda: model(nodes, [tensor("logits", rows, columns), integers("labels", rows, 1)], [tensor("y", rows, 1)])
 
 
-INVOLUTION = (32, 64, 56, 4, 7)  # the extents are: batch, channels, side, groups, window
+INVOLUTION = (32, 64, 56, 4, 7)  # batch, channels, height and width of the image, groups, height and width of the window
 SHUFFLE = (256, 116, 28)
 
 PARTS = (

@@ -99,7 +99,7 @@ class OpenVino(OpenVinoRequest):
 
 
 class Torch:
-    mode = None  # the mode that torch.compile is called with
+    mode = None  # the `mode` argument of torch.compile; None: the module is not compiled
 
     def __init__(self, workload, made, inputs, threads):
         import torch

@@ -42,7 +42,7 @@ def main():
                 words += ["--strategies", options.strategies or "random,portfolio"]
             done = subprocess.run([ROOT / "build" / "release" / "bin" / "replay", *map(str, words), *tables])
             if done.returncode != 0:
-                sys.exit(done.returncode)  # the program has printed the reason
+                sys.exit(done.returncode)  # the program `replay` has already printed why it failed
             result[name] = json.loads(part.read_text())
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"replay-{result['date'][:10].replace('-', '')}.json"

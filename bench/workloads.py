@@ -28,7 +28,7 @@ class Workload:
     elementary: dict = dataclasses.field(default_factory=dict)  # numbers of calls of "exp" or "erf", by name; these are the limit where
                                                                 # they take longer
     flops: int = 0  # number of multiplications and additions (each counts as one); contractions only
-    build_peer: object = None  # () -> onnx.ModelProto in the form that suits ONNX runtimes best, if that differs from build()
+    build_peer: object = None  # function that returns the onnx.ModelProto in the form that suits ONNX runtimes best; None: that of `build`
 
     def model(self, peer=False):
         return self.build_peer() if peer and self.build_peer else self.build()
@@ -135,7 +135,7 @@ def from_file(name):
     return lambda: onnx.load(ROOT / "tests" / "data" / name)
 
 
-GROUP_NORM = (8, 320, 64, 64, 32)  # batch, channels, height, width, groups: 42 MB in, 42 MB out
+GROUP_NORM = (8, 320, 64, 64, 32)  # batch, channels, height, width, groups; a call reads 42 MB and writes 42 MB
 BERT_FLOPS = 2 * 512 * (4 * 768 * 768 + 2 * 512 * 768 + 2 * 768 * 3072)
 
 WORKLOADS = (

@@ -36,7 +36,7 @@ absl::Status run(const std::vector<std::string>& args) {
     return out;
   };
   if (command == "shapes") {
-    // "shapes calibration" prints all shapes but the ranked ones.
+    // The command "shapes calibration" prints all shapes except those that the model ranks.
     const std::vector<CpuShape> ranked = args.size() > 1 ? ranked_shapes(target) : std::vector<CpuShape>();
     for (const CpuShape& shape : all_shapes(target))
       if (std::none_of(ranked.begin(), ranked.end(), [&](const CpuShape& r) { return r.name == shape.name; }))

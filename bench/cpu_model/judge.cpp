@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<JudgedShape>> open_recording(const CpuRecording& reco
     for (const RecordedPoint& point : recorded.points) {
       if (point.samples_ns.empty()) continue;
       const auto parsed = open.space.parse(point.plan);
-      if (!parsed.ok()) continue;  // the space has changed since the recording and no longer has this plan
+      if (!parsed.ok()) continue;  // the recorded plan is no longer in the space, which has changed since the recording
       WL_ASSIGN_OR_RETURN(const Kernel kernel,
                           lower(open.graph, open.domain, open.space.schedule(*parsed), open.machine));
       judged.points.push_back(judged_point(point.plan, undisturbed_ns(point.samples_ns), kernel, open.machine));

@@ -11,8 +11,8 @@
 
 namespace wl {
 
-// Number of schedules of each calibration shape that the fit uses. With the micro-kernels, these are at most 200
-// points.
+// The number of schedules of each calibration shape to which the model is fitted. With the micro-kernels, the fit has
+// at most 200 points.
 inline constexpr int kFitted = 7;
 
 struct JudgedPoint {

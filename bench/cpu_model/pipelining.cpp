@@ -17,8 +17,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kLargeProduct = 4'000'000'000;  // number of multiplications above which a product is large
-// Numbers of schedules of each kind that are timed: for large products, and for other ones.
+constexpr int64_t kLargeProduct = 4'000'000'000;  // a product with more multiplications than this is large
+// The number of schedules of each kind that are timed: kFew for a large product, kMany for any other product.
 constexpr size_t kFew = 6, kMany = 16;
 
 // Kinds of schedules. The time of a kind is the least time of its schedules and of those of the kinds before it.

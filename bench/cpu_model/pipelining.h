@@ -11,8 +11,9 @@
 namespace wl {
 
 std::vector<CpuShape> pipelined_shapes();
-// Returns schedules of a shape: first the `shape.pipelined` ones without prefetches that the cost model expects to be
-// fastest, each also with every legal prefetch distance; then as many that copy the right operand.
+// Returns schedules of a shape: those that read the right operand in place without prefetches and that the cost model
+// expects to be fastest (`shape.pipelined` of them), each followed by the same schedule with every legal prefetch
+// distance; then as many schedules that copy the right operand.
 std::vector<Point> pipelined_points(const OpenShape& open);
 // Returns Markdown from a folder with the samples of all pipelined_shapes(): least times, speed-ups, and bars beside
 // those of the paper. InvalidArgument: a shape has no samples.

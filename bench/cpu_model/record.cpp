@@ -56,7 +56,9 @@ absl::StatusOr<OpenShape> open_shape(const CpuShape& shape, Machine machine) {
   OpenShape open;
   open.shape = shape;
   open.machine = machine;
-  open.machine.threads = 1;  // with several threads, all would wait for one that other load on the machine delays
+  // Kernels run in one thread: if they ran in several, other load on the machine that delays one thread would delay
+  // the whole kernel.
+  open.machine.threads = 1;
   WL_ASSIGN_OR_RETURN(open.graph, parse(shape.graph));
   WL_ASSIGN_OR_RETURN(open.domain, analyze(open.graph, open.machine));
   WL_ASSIGN_OR_RETURN(open.space, space_of(open.graph, open.domain, open.machine));
@@ -71,8 +73,8 @@ std::vector<Point> recorded_points(const OpenShape& open) {
   open.space.enumerate([&](const Point& point) {
     const Schedule s = open.space.schedule(point);
     if (shape.height > 0) {
-      // Keeps for each compiler the first schedule that cuts the shape's 2 * height rows into two tiles of `height`
-      // rows.
+      // For a micro-kernel, only one schedule per compiler is kept: the first one that cuts the shape's 2 * height
+      // rows into two tiles of `height` rows.
       const bool fits = s[kNv] == shape.vectors && s[kMr] >= shape.height && s[kKc] == 0 && s[kNc] == 0 &&
                         s[kPackA] == 0 && s[kPackB] == 0 && s[kRowTilesOutermost] == 1;
       const bool taken = std::any_of(points.begin(), points.end(), [&](const Point& other) {

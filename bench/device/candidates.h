@@ -28,8 +28,9 @@ struct Wishes {
 // Returns whether `name` contains one of the words.
 bool has_one_of(const std::string& name, const std::vector<std::string>& words);
 
-// Returns the candidates of a workload: the plans that were asked for; default schedules; then the first proposals of
-// the portfolio strategy; and the first algorithms of the library for the target's family, if it computes the workload.
+// Returns the candidates of a workload, in this order: the plans in wishes.plans, the default schedules, the first
+// proposals of the portfolio strategy, and, if the library for the target's family computes the workload, its first
+// algorithms.
 absl::StatusOr<std::vector<Candidate>> candidates_of(const DeviceWorkload& workload, const Graph& graph,
                                                      const Machine& machine, const Wishes& wishes);
 

@@ -96,7 +96,8 @@ std::vector<DeviceWorkload> device_workloads(bool quick) {
     const int64_t tokens = elements / 4096, side = quick ? 128 : 4096;
     out.push_back({cat("rotary_", dtype), "rotary", dtype, {tokens, 4096}, 0, rotary(tokens, dtype)});
     out.push_back({cat("transpose_add_", dtype), "transpose_add", dtype, {side, side}, 0, transpose_add(side, dtype)});
-    // The data is small enough to stay in the L2, so that the cost of the launch shows.
+    // The data of the small workloads fits in the GPU's L2 cache, so that the cost of launching a kernel is a visible
+    // share of the time.
     if (!quick) {
       out.push_back(
           {cat("small_softmax_", dtype), "softmax", dtype, {512, 1024}, 0, softmax(Text(512, 1024, dtype), false)});

@@ -86,7 +86,7 @@ std::string manifest_of(const KernelRecord& record) {
   return message.SerializeAsString();
 }
 
-using Fetcher = std::function<void(uint64_t i)>;  // fetches the i-th record; only one thread uses a Fetcher
+using Fetcher = std::function<void(uint64_t i)>;  // fetches the i-th record; each thread has its own Fetcher
 using MakeFetcher = std::function<Fetcher()>;     // makes a Fetcher for the calling thread
 struct Contender {
   std::string name;
@@ -183,7 +183,8 @@ class Reporting {
 
  private:
   static constexpr int64_t kJobs = 64, kTrials = 1'000;
-  // Limits the rate: every batch waits for its time slot. Slots that pass unused are not made up for.
+  // Returns hooks that limit the rate: every batch waits for its time slot. When batches come late, no later slots
+  // come sooner to make up for that.
   Hooks hooks() {
     return {.before = [this](const Batch& batch) {
       const auto count = static_cast<int64_t>(batch.candidates.size());

@@ -1,9 +1,9 @@
 // Judges the learned ranker (compiler/model/ranker.h) on recorded times. Nothing is measured.
 //
-//   ranker judge RECORDING TABLE...            judges every group by a ranker trained on all others, beside other
-//   models
-//   ranker judge-store STORE                   judges groups of a store, by kind, each by a ranker trained on the other
-//                                              four fifths of the groups
+//   ranker judge RECORDING TABLE...            judges every group by a ranker trained on all other groups, beside
+//                                              other models
+//   ranker judge-store STORE                   judges the groups of a store, each by a ranker trained on the other
+//                                              four fifths of the groups; prints means for each kind of group
 //   ranker train OUT GROUP RECORDING TABLE...  trains a ranker on all groups but GROUP ("-": on all), for
 //                                              `replay --ranker`
 //
@@ -26,7 +26,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kFolds = 5;       // number of cross-validation folds over a store's groups
-constexpr size_t kMinKernels = 8;  // least number of kernels of a group that is judged
+constexpr size_t kMinKernels = 8;  // a group is judged only if it has at least this many kernels
 
 absl::StatusOr<JudgedShape> open_table(const std::string& path) {
   WL_ASSIGN_OR_RETURN(const std::unique_ptr<Recording> table, read_t4(path));

@@ -34,7 +34,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr size_t kTogether = 48;  // number of points that are timed together, in interleaved samples
 constexpr size_t kCompiled = 32;  // number of points that are compiled before the elapsed time is checked again
-constexpr int kSamples = 3;       // number of samples that one pass takes of a point
+constexpr int kSamples = 3;       // number of samples of each point that one pass takes
 
 absl::StatusOr<Json> read_json(const std::string& path) {
   std::ifstream file(path);

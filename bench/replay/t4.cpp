@@ -54,7 +54,8 @@ Names name_axes(const Json& file, Space& space) {
   if (own.contains("axes")) {
     for (const Json& axis : own["axes"]) {
       const std::string name = axis["name"];
-      // An axis of one part of a packed group, or of a plan of version 1, is no named choice.
+      // The name of an axis may be no choice: it may belong to one part of a packed group, or to a plan of version 1.
+      // Such an axis keeps its name and has numbers as values.
       const std::optional<Choice> choice = choice_named(name);
       Axis out = choice ? Axis(*choice, {}) : Axis(name, {});
       std::map<std::string, int> places;
@@ -71,7 +72,7 @@ Names name_axes(const Json& file, Space& space) {
     return names;
   }
   for (auto& [name, values] : found) {
-    if (values.size() < 2) continue;  // an axis with one value offers no choice
+    if (values.size() < 2) continue;  // an axis with a single value is left out of the names, since it offers no choice
     std::sort(values.begin(), values.end(), before);
     Axis out(name, {});
     std::map<std::string, int> places;

@@ -28,8 +28,8 @@ SUITES = {
     "models": ("Whole models in ONNX", ["models.py", "--peers", *PEERS], "venv"),
     "torch": ("Models of PyTorch, compiled in place", ["torch_backend/compare.py"], "venv-peers"),
 }
-ROW, LEFT, WIDTH, TOP = 18, 330, 960, 40  # sizes in the picture, in pixels
-FROM, TO = 0.25, 8.0  # range of the picture's axis of ratios
+ROW, LEFT, WIDTH, TOP = 18, 330, 960, 40  # sizes in the bar chart, in pixels
+FROM, TO = 0.25, 8.0  # range of the chart's axis, which shows ratios of times
 
 
 def suite_of(file, results):
@@ -149,7 +149,7 @@ def measure(options):
         command = [ROOT / "build" / environment / "bin/python", ROOT / "bench" / script, *arguments, "--out", results]
         command += ["--only", *options.only] if options.only else []
         command += ["--trials", options.trials, "--rounds", options.rounds, "--threads", options.threads]
-        # A suite that fails in part has still written what it measured, and the report has that.
+        # The report also includes suites of which a part failed, since such a suite has written what it measured before.
         if subprocess.run(list(map(str, command)), check=False).returncode != 0:
             print(f"{title}: failed in part; see above", file=sys.stderr)
     return sorted(set(results.rglob("*.json")) - before)

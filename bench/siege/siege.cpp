@@ -42,7 +42,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr int kClients = 8, kWorkers = 4, kPlanners = 10, kGiants = 3, kIdle = 600;
-constexpr int64_t kLarge = 9'900, kGiant = 99'000;  // numbers of ops of the two kinds of graphs that are submitted
+// Numbers of ops of the large and of the very large graphs that attackers submit.
+constexpr int64_t kLarge = 9'900, kGiant = 99'000;
 
 std::shared_ptr<grpc::Channel> channel_to(const std::string& address, const std::string& token_file) {
   DialOptions how;
@@ -65,7 +66,7 @@ void limit(grpc::ClientContext* context, milliseconds most) {
   context->set_deadline(std::chrono::system_clock::now() + most);
 }
 
-// Counts events by name. Threads may share an object.
+// Counts events by name. Several threads may use one object.
 class Counts {
  public:
   void add(const std::string& name) {

@@ -19,7 +19,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "bench"))  # added last, so that `import models` finds models.py beside this file and not bench/models.py
+sys.path.append(str(ROOT / "bench"))  # at the end of the path, so that `import models` finds models.py in this folder before bench/models.py
 
 RESULTS = ROOT / "bench/results/torch"
 CONTENDERS = ("warploom", "inductor", "max_autotune", "eager")
@@ -67,7 +67,7 @@ class Contender:
         from models import MAKERS
 
         self.version = torch.__version__
-        os.environ.pop("LD_PRELOAD", None)  # this process alone uses the preloaded malloc, not compilers and tuning that it starts
+        os.environ.pop("LD_PRELOAD", None)  # only this process uses the preloaded malloc; the compilers and the tuning that it starts do not
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
         torch.manual_seed(0)
@@ -110,7 +110,7 @@ def measure(name, options):
     for contender in options.contenders:
         try:
             command = [sys.executable, __file__, contender, "--child", name, options.threads, options.trials]
-            # All contenders have the same malloc, and a cache folder that is not the user's.
+            # All contenders use the same malloc, and a cache folder of this benchmark instead of the user's.
             environment = peers.environment("torch", options.threads) | {"XDG_CACHE_HOME": str(ROOT / "build/bench/cache")}
             started = Child(command, env=environment)
             row["contenders"][contender] = started.read()

@@ -23,8 +23,8 @@ from compare import ROOT, results_file
 
 AT_ONCE = 12  # number of operators that one process checks
 
-# Reason -> names of operators that are outside of the scope of this project's kernels: those whose tensors are not dense or not of real
-# numbers, whose shapes depend on values, or whose result is not determined; and sorting, factorisations and special functions.
+# Reason -> names of operators that this project's kernels do not support for that reason: operators on tensors that are not dense or not of
+# real numbers, operators whose shapes depend on values or whose result is not determined, and sorting, factorisations and special functions.
 OUTSIDE = {
     "random numbers": r"cauchy|exponential|geometric|log_normal|normal(/.*)?|uniform|rand.*|multinomial|bernoulli|.*dropout.*|.*rrelu|.*fractional_max.*",
     "results of any value": r"(new_)?empty.*|resize_.*",
