@@ -13,7 +13,7 @@ namespace {
 
 namespace pb = ::google::protobuf;
 
-// Returns the field number of the option, or -1 if these files do not define it.
+// Returns the field number of the option `access`, or -1 if no file defines it.
 int number_of_option(const pb::FileDescriptorSet& files) {
   for (const pb::FileDescriptorProto& file : files.file()) {
     for (const pb::FieldDescriptorProto& field : file.extension()) {
@@ -23,8 +23,8 @@ int number_of_option(const pb::FileDescriptorSet& files) {
   return -1;
 }
 
-// Whether the option is set and not empty. This program is built before the protocol, so the option is an unknown field
-// here.
+// Whether the option `access` of an rpc is set and not empty. This program is built before the protocol, so the option
+// is an unknown field here.
 bool says_who(const pb::MethodOptions& options, int option) {
   const pb::UnknownFieldSet& fields = options.GetReflection()->GetUnknownFields(options);
   for (int i = 0; i < fields.field_count(); ++i) {

@@ -328,7 +328,7 @@ absl::Status check_string(const Limit& limit, const std::string& value) {
     return invalid(limit.name(), ": expected at most ", limit.most_bytes, " bytes, found ", value.size());
   }
   if (value.empty()) return limit.needed ? missing(limit) : absl::OkStatus();
-  // The field's name is made only for an error, since making it takes time.
+  // The check does not get the field's name: making the name takes time, so it is made only for an error.
   const absl::Status status = check_text("", value, limit.kind, limit.most_bytes);
   return status.ok() ? status : invalid(limit.name(), std::string(status.message()));
 }

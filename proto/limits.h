@@ -15,14 +15,16 @@ class Message;
 
 namespace wl {
 
-inline constexpr size_t kMostName = 1024;  // most bytes of a name, such as a label, a buffer's name or an environment
-inline constexpr size_t kMostMessage = 16 << 10;  // most bytes of a message of a compiler, a kernel or an error
-inline constexpr size_t kMostPlan = 256 << 10;    // most bytes of a plan
-inline constexpr size_t kMostGraph = 16 << 20;    // most bytes of a graph's text
-inline constexpr size_t kMostItems = 4096;        // most items of a list
-// A page of a list ends after so many bytes; one more item of any size still fits into a message.
+// Maximum length in bytes of a name, such as a label, a buffer's name or an environment.
+inline constexpr size_t kMostName = 1024;
+// Maximum length in bytes of a message of a compiler, a kernel or an error.
+inline constexpr size_t kMostMessage = 16 << 10;
+inline constexpr size_t kMostPlan = 256 << 10;  // maximum length in bytes of a plan
+inline constexpr size_t kMostGraph = 16 << 20;  // maximum length in bytes of a graph's text
+inline constexpr size_t kMostItems = 4096;      // maximum number of items of a list
+// Size in bytes at which a page of a list ends. One more item of any size still fits into the message.
 inline constexpr size_t kMostPageBytes = 24 << 20;
-inline constexpr int64_t kMostInspection = 128 << 20;  // most bytes of all parts of an answer to Inspect
+inline constexpr int64_t kMostInspection = 128 << 20;  // maximum size in bytes of all parts of an answer to Inspect
 
 // Checks every field of a message, and of the messages in it. InvalidArgument: a value is not within its field's
 // limits. The error names the field, what was expected and what was found: "message field Source.entry: expected a C

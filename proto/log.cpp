@@ -16,7 +16,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostField = 16 << 10;  // most bytes of a field's value in a line of text
+constexpr size_t kMostField = 16 << 10;  // maximum length in bytes of a field's value in a line of text
 
 std::atomic<LogFormat> g_format = LogFormat::kText;
 // The fields of the line that this thread is writing. spdlog has no fields, but formats a line on the thread that

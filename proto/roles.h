@@ -21,7 +21,7 @@ absl::StatusOr<Roles> parse_roles(const std::string& text);
 
 struct RpcRule {
   std::string path;       // path of the rpc as gRPC sends it: "/warploom.v1.Admin/Drain"
-  Roles roles = kNoRole;  // the roles of which a caller needs one to call the rpc
+  Roles roles = kNoRole;  // the roles that may call the rpc: a caller needs one of them
 };
 
 // Returns one rule for every rpc of warploom.v1.

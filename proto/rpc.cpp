@@ -22,8 +22,8 @@ grpc::ChannelArguments channel_arguments() {
   // call on a connection that the coordinator is just closing.
   arguments.SetInt(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, 5'000);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // GRPC_ARG_MIN_RECONNECT_BACKOFF_MS is, despite its name, the time limit of one attempt to connect. A peer on a busy
-  // machine may answer late.
+  // GRPC_ARG_MIN_RECONNECT_BACKOFF_MS is, despite its name, the time limit of one attempt to connect. The limit is
+  // long, since a peer on a busy machine may answer late.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
   return arguments;

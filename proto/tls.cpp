@@ -119,7 +119,7 @@ int connect_to(const std::string& host, const std::string& port) {
   return fd;
 }
 
-// Returns what is wrong with the certificate of the other end; "": nothing is.
+// Returns what is wrong with the certificate of the other end; "" if nothing is.
 std::string peer_problem(const std::string& address, const TlsFiles& files, SSL* session) {
   const Certificate peer(SSL_get1_peer_certificate(session));
   if (!peer) return cat(address, " shows no certificate");
@@ -227,8 +227,7 @@ std::string tls_problem(const std::string& address, const TlsFiles& files) {
   std::string host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   const Settings settings(SSL_CTX_new(TLS_client_method()));
-  // A wrong certificate must not end the handshake, since peer_problem() asks afterwards what is wrong with the
-  // certificate.
+  // A wrong certificate must not end the handshake, since peer_problem() examines the certificate afterwards.
   SSL_CTX_set_verify(settings.get(), SSL_VERIFY_NONE, nullptr);
   constexpr std::array<unsigned char, 3> kHttp2 = {2, 'h', '2'};
   SSL_CTX_set_alpn_protos(settings.get(), kHttp2.data(), kHttp2.size());
@@ -284,8 +283,8 @@ SpiffeParts spiffe_parts(const std::string& id) {
 PeerIdentity identity_of(const X509* certificate) {
   PeerIdentity out;
   out.until_unix_s = end_of(certificate);
-  // If there are two extensions of alternative names, other programs might read the one that this function does not
-  // read.
+  // A certificate with two extensions of alternative names is refused, since other programs might read the one that
+  // this function does not read.
   int more = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
   if (more >= 0 && X509_get_ext_by_NID(certificate, NID_subject_alt_name, more) >= 0) {
     out.problem = "it has two lists of alternative names";

@@ -14,8 +14,8 @@ bool has_hex_digits(const std::string& text, size_t digits) {
   return text.size() == digits && is_hexadecimal(text);
 }
 
-// Whether the parts between dashes form a `traceparent`. A `traceparent` of a version after 00 may have more than four
-// parts.
+// Whether `parts`, the parts of a text between its dashes, form a `traceparent`. A `traceparent` of a version after 00
+// may have more than four parts.
 bool is_traceparent(const std::vector<std::string>& parts) {
   if (parts.size() < 4 || !has_hex_digits(parts[0], 2) || parts[0] == "ff" || (parts[0] == "00" && parts.size() != 4))
     return false;

@@ -30,7 +30,7 @@ absl::StatusOr<Batch> convert(const v1::Batch& message);
 absl::StatusOr<Device> convert(const v1::Device& message);
 absl::StatusOr<TuneOptions> convert(const v1::TuneOptions& message);
 absl::StatusOr<KernelRecord> convert(const v1::KernelRecord& message);
-absl::StatusOr<KernelRecord> convert_manifest(const v1::KernelRecord& message);  // leaves the record's digest unchecked
+absl::StatusOr<KernelRecord> convert_manifest(const v1::KernelRecord& message);  // does not check the record's digest
 absl::StatusOr<JobResult> convert(const v1::JobResult& message);
 absl::StatusOr<JobProgress> convert(const v1::Progress& message);
 absl::StatusOr<Job> convert(const v1::Job& message);

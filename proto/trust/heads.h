@@ -15,9 +15,10 @@ namespace wl {
 
 namespace v1 = ::warploom::v1;
 
-inline constexpr size_t kMostFloors = 256;  // most keys for which a head gives a least valid generation of their own
-inline constexpr size_t kMostHeads = 64;    // most heads of other coordinators in one answer
-inline constexpr int64_t kHeadDays = 30;    // days for which a head is accepted, if the --signers file gives no number
+// Maximum number of keys with a least valid generation of their own in a head.
+inline constexpr size_t kMostFloors = 256;
+inline constexpr size_t kMostHeads = 64;  // maximum number of heads of other coordinators in one answer
+inline constexpr int64_t kHeadDays = 30;  // days for which a head is accepted, if the --signers file gives no number
 inline constexpr int64_t kDayMs = 86'400'000;
 
 struct StoreHead {
@@ -34,7 +35,7 @@ struct StoreHead {
   bool operator==(const StoreHead&) const = default;
 };
 
-// Returns the text that the signature is for.
+// Returns the text of a head that its signature is made for.
 std::string text_of_head(const StoreHead& head);
 
 v1::StoreHead to_proto(const StoreHead& head);

@@ -29,7 +29,7 @@ using AnyKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Digesting = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
 
 // Returns the text that is signed for a record. Its first line differs from that of any other kind of text that is
-// signed with these keys. Older versions of the program, which had no generations, signed the first of the two forms.
+// signed with these keys. A record without a generation has the text that older versions of the program signed.
 std::string signed_text(const KernelRecord& record) {
   if (record.generation == 0) return cat("warploom record 1\n", record.digest, "\n");
   return cat("warploom record 2\n", record.digest, "\n", record.generation, "\n");
@@ -59,8 +59,8 @@ bool is_signed_by(const std::string& public_key, const std::string& text, const 
          EVP_DigestVerify(digesting.get(), bytes_of(raw), raw.size(), bytes_of(text), text.size()) == 1;
 }
 
-// If the signer's name ends with a word such as "365d", moves that number to `head_days`. Returns false if the number
-// is not from 1 to kMostHeadDays.
+// If the signer's name ends with a word such as "365d", removes the word and sets `head_days` to its number. Returns
+// false if the number is not from 1 to kMostHeadDays.
 bool take_days(Signer* signer) {
   const size_t space = signer->name.rfind(' ');
   const std::string_view last = std::string_view(signer->name).substr(space == std::string::npos ? 0 : space + 1);
