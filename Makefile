@@ -49,13 +49,13 @@ wheel:
 	build/venv-wheel/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/wheels/as_built .
 	PATH=$(CURDIR)/build/venv-wheel/bin:$$PATH build/venv-wheel/bin/auditwheel repair --exclude libwarploom.so.1 --wheel-dir build/wheels build/wheels/as_built/*.whl
 
-# $(call configure_and_build,PRESET,TARGETS)
+# $(call configure_and_build,PRESET,TARGETS) configures a CMake preset and builds targets of it.
 define configure_and_build
 cmake --preset $(1)
 cmake --build --preset $(1) -j $(JOBS) --target $(2)
 endef
 
-# $(call run_tests,PRESET,CTEST OPTIONS): the closing lines are kept, so that .ci/run can end with them.
+# $(call run_tests,PRESET,CTEST OPTIONS) runs tests by ctest and keeps the output in ctest.log, whose last lines .ci/run prints at its end.
 define run_tests
 @mkdir -p build/$(1)
 ctest --preset $(1) -j $(JOBS) --no-tests=error $(2) 2>&1 | tee build/$(1)/ctest.log
@@ -74,7 +74,7 @@ demo:
 	$(call configure_and_build,release,warploom warploom-runner)
 	@tools/demo.py $(DEMO_OPTIONS)
 
-# For every change, before `make test`; `make hook` lets git run it before every commit.
+# The checks to run for every change, before `make test`. After `make hook`, git runs them before every commit.
 check: setup
 	$(call configure_and_build,release,checked)
 	$(call run_tests,release,-R '^(check\..*|e2e\.small|lint\.(layers|sizes|format))$$')
@@ -83,20 +83,21 @@ hook:
 	printf '#!/bin/sh\nexec make check\n' > $$(git rev-parse --git-path hooks)/pre-commit
 	chmod +x $$(git rev-parse --git-path hooks)/pre-commit
 
-# Minutes: a part of the random graphs and of long lists (tests/unit/fuzz.h); WARPLOOM_TEST_SEED=N draws another.
+# `make test` takes minutes. It tests a quarter of the usual number of random graphs, and a part of long lists (tests/unit/fuzz.h);
+# WARPLOOM_TEST_SEED=N makes other random graphs.
 test: export WARPLOOM_TEST_SCALE ?= 0.25
 test: python
 	$(call configure_and_build,release,tests)
 	$(call run_tests,release,-LE 'long|check')
 
-# All of every list, and forty times the random graphs of `make test`: 10^6 through text and rules, 10^5 through lowering, 10^4
-# compiled.
+# `make test-long` tests all elements of every list, and forty times as many random graphs as `make test`: 10^6 through text and rules,
+# 10^5 through lowering, and 10^4 compiled.
 test-long: export WARPLOOM_TEST_SCALE ?= 10
 test-long: python
 	$(call configure_and_build,release,tests)
 	$(call run_tests,release,-LE check)
 
-# Slurm, and a Debian system that is downloaded for it.
+# `make cluster` sets up a Slurm cluster of one node, and downloads a Debian system.
 cluster:
 	@tools/setup.sh cluster
 
@@ -139,11 +140,12 @@ bench-models: python peers build
 bench-cpu-model: build
 	build/venv/bin/python bench/cpu_model.py $(if $(RECORD),--record)
 
-# Seconds a table and strategy; needs no device. bench/record.py records a machine's own spaces.
+# `make bench-replay` takes seconds for each recorded table and strategy, and needs no device. bench/record.py records the tables of this
+# machine.
 bench-replay: build
 	build/venv/bin/python bench/replay.py
 
-# Seconds; measures nothing.
+# `make bench-ranker` takes seconds, and only evaluates recorded times.
 bench-ranker: build
 	build/release/bin/ranker $(if $(STORE),judge-store $(STORE),judge bench/results/cpu-model-20261122.json.gz bench/replay/spaces/*.gz)
 
@@ -157,9 +159,10 @@ lint: python
 	python3 tests/checks/format.py
 	python3 tests/checks/tidy.py --build build/release --jobs $(JOBS)
 
-# The suites of ONNX operators take an hour under the thread sanitizer, for threads that the conformance tests use alike; a whole
-# layer and every cover in turn take nearly as long for the messages alone (every byte that the RPC library hands over is
-# a report to suppress), and e2e.processes sends the same. Tests of limits send messages of many megabytes: one of 100 MB is not read within an hour.
+# LEFT_OUT names the tests that `make tsan` does not run, since each would take about an hour under the thread sanitizer. The suites of ONNX
+# operators use threads as the conformance tests do, which are run. A whole layer (e2e.embedded) and every cover (e2e.cover) send many messages,
+# and the sanitizer must suppress a report for every byte that the RPC library hands over; e2e.processes, which is run, sends the same messages.
+# Tests of limits send messages of many megabytes; reading one of 100 MB takes more than an hour.
 asan tsan: export WARPLOOM_TEST_SCALE ?= 0.1
 tsan: LEFT_OUT = -E '^(e2e.cover|e2e.embedded|e2e.onnx_oracle|onnx_backend|(Request|Listing)Limits\..*|Uploads\.HoldNoMore.*|Inspect\.AnswersBeyond.*|HostileCoordinator\.AnInspection.*)$$'
 asan tsan: python

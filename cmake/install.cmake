@@ -73,5 +73,5 @@ install(FILES ${described}/bash/warploom DESTINATION ${CMAKE_INSTALL_DATADIR}/ba
 install(FILES ${described}/zsh/_warploom DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT client)
 install(FILES ${described}/fish/warploom.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT client)
 
-# Everything that `make install` installs. The tests build it too.
+# The target `installed` builds everything that `make install` installs. The tests build it too.
 add_custom_target(installed DEPENDS ${programs} warploom_library warploom_onnx_reader warploom_remote warploom_onnxruntime ${described}/man1/warploom.1)

@@ -27,8 +27,8 @@ BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", ROOT / "build" / "release"
 MOST_BYTES = 64 << 20
 PROGRAMS = ("device_check", "warploom-runner")
 
-# Programs are started by the dynamic loader of the build machine, with its C library, since that of the other machine may be
-# older. The driver's libraries come from the other machine's folders.
+# The programs run with the dynamic loader and the C library of the machine that built them, since those of the GPU's
+# machine may be older. The GPU's driver is loaded from the GPU machine's own folders.
 RUN = """#!/bin/sh
 # Checks this machine's GPU; see tools/device_check.py. usage: run.sh [RESULT]
 here=$(cd "$(dirname "$0")" && pwd)
