@@ -11,9 +11,9 @@
 
 namespace wl {
 
-// The largest number of bytes that a lane (one thread) may spill to device memory. A few registers that are saved over
-// a call cost nothing, but a tile that is kept in device memory is slow. Workers reject kernels that spill more, and
-// search strategies avoid such kernels.
+// The largest number of bytes that a lane (one thread) may spill to device memory. To spill a few registers around a
+// function call costs nothing, but a tile that is kept in device memory is slow. Workers reject kernels that spill
+// more, and search strategies avoid such kernels.
 inline constexpr int64_t kMostSpill = 32;
 
 std::string code_text(const CodeFacts& code);

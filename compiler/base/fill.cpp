@@ -38,7 +38,8 @@ double scale_of(const Fill& fill) {
   return std::ldexp(std::nearbyint(std::ldexp(fraction, 32)), exponent - 32);
 }
 
-constexpr int kBlock = 64;  // the elements of a block; g++ -O2 vectorises only loops with a constant trip count
+// Number of elements of a block; it is a constant because g++ -O2 vectorises only loops with a constant trip count.
+constexpr int kBlock = 64;
 
 [[gnu::always_inline]] inline void normal_block(uint64_t key, uint64_t begin, double mean, double scale, float* out) {
   for (int i = 0; i < kBlock; ++i)
@@ -49,9 +50,9 @@ void normal_blocks_any(uint64_t key, uint64_t begin, uint64_t blocks, double mea
   for (uint64_t b = 0; b < blocks; ++b) normal_block(key, begin + b * kBlock, mean, scale, out + b * kBlock);
 }
 
-#if defined(__x86_64__) && !defined(__clang__)  // clang 14 lacks the prefer-vector-width target attribute
-// The same as normal_blocks_any(), for processors with a vector multiplication of 64-bit lanes. Both functions compute
-// the same bits.
+#if defined(__x86_64__) && !defined(__clang__)  // not with clang, as clang 14 lacks the attribute prefer-vector-width
+// Does the same as normal_blocks_any(), but for processors with a vector multiplication of 64-bit lanes. Both functions
+// compute the same bits.
 [[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] void normal_blocks_avx512(
     uint64_t key, uint64_t begin, uint64_t blocks, double mean, double scale, float* out) {
   for (uint64_t b = 0; b < blocks; ++b) normal_block(key, begin + b * kBlock, mean, scale, out + b * kBlock);
@@ -59,7 +60,7 @@ void normal_blocks_any(uint64_t key, uint64_t begin, uint64_t blocks, double mea
 #endif
 
 void normal_blocks(uint64_t key, uint64_t begin, uint64_t blocks, double mean, double scale, float* out) {
-#if defined(__x86_64__) && !defined(__clang__)  // clang 14 lacks the prefer-vector-width target attribute
+#if defined(__x86_64__) && !defined(__clang__)  // not with clang, as clang 14 lacks the attribute prefer-vector-width
   if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return normal_blocks_avx512(key, begin, blocks, mean, scale, out);
 #endif
@@ -91,7 +92,7 @@ uint32_t encode(double value, const SmallFloat& to) {
   const int exponent = magnitude == 0 ? to.emin : std::max(std::ilogb(magnitude), to.emin);
   if (exponent - to.emin > static_cast<int>(to.sign >> to.mantissa)) return sign | to.overflow;
   const auto quanta = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, to.mantissa - exponent)));
-  // The leading one of a normal number adds 1 to the exponent field, and so does a fraction that rounds up to 2.
+  // The leading one of a normal number adds 1 to the exponent field. A fraction that rounds up to 2 adds another 1.
   const uint32_t bits = (static_cast<uint32_t>(exponent - to.emin) << to.mantissa) + quanta;
   return sign | std::min(bits, to.overflow);
 }
@@ -148,8 +149,8 @@ T saturate(double value) {
   if (std::isnan(value)) return 0;
   const double rounded = std::nearbyint(value);
   if (rounded <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-  // The comparison is >=, since the largest number of a 64-bit type rounds up to 2^63 or 2^64 as a double, which is
-  // already out of range.
+  // The comparison is >=, since the largest number of a 64-bit type, as a double, becomes 2^63 or 2^64, which the type
+  // no longer contains.
   if (rounded >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
   return static_cast<T>(rounded);
 }
@@ -172,8 +173,10 @@ double rounded_to(DType dtype, double value) {
   return load_element(dtype, &memory, 0);
 }
 
-// Returns the least or the largest number of the dtype, or a number from 2^n - 1 to 2^n + 2 or its negative. Where a
-// double cannot represent a neighbour of 2^n, the result is 2^n itself.
+// Returns a number at the limits of integer arithmetic, which the bits of `hash` select: the least or the largest
+// number of the dtype, or a number near a power of two. The latter is 2^n - 1, 2^n, 2^n + 1 or 2^n + 2, or the negative
+// of one of these, for some n below the number of bits of the dtype. A number beyond the dtype's range becomes the
+// nearest one within; where a double cannot represent a neighbour of 2^n, the result is 2^n itself.
 double extreme_of(DType dtype, uint64_t hash) {
   const int bits = static_cast<int>(size_of(dtype)) * 8;
   const auto n = static_cast<int>(hash % static_cast<uint64_t>(bits));

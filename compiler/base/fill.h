@@ -24,14 +24,16 @@ struct Fill {
   bool operator==(const Fill&) const = default;
 };
 
-// The range [low, high) of an integer dtype, as far as a Fill can express it: the largest 64-bit number is left out.
+// The range [low, high) of an integer dtype, as far as the 64-bit bounds of a Fill can express it: for i64 and u64,
+// numbers from 2^63 - 1 on are left out.
 struct WholeRange {
   int64_t low;
   int64_t high;
 };
 WholeRange whole_fill(DType dtype);
 
-// Returns element `index` of the tensor that is generated as `stream` from `seed`, already rounded to `dtype`.
+// Returns element `index` of the tensor that is drawn from random stream `stream` of `seed`, already rounded to
+// `dtype`.
 double fill_value(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream, uint64_t index);
 
 // Writes elements [begin, end) of the tensor, in the dtype's memory form, to `out`, which points at element `begin`.

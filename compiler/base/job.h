@@ -65,9 +65,10 @@ struct PhaseTrial {
 inline std::string principal_of(std::string_view worker) {
   return std::string(worker.substr(0, worker.find('/')));
 }
-// Returns the name of a worker or of a principal for people: without the escapes that a principal has for the "/", "#"
-// and "%" of the URI of its certificate, so "spiffe://lab/two/gpu0" for "spiffe:%2F%2Flab%2Ftwo/gpu0". It undoes
-// Authorizer::as_principal() exactly, by which server/services/authorizer.cpp finds the row of a principal.
+// Returns the name of a worker or of a principal as people see it. A principal that comes from the URI of a certificate
+// has escapes for "/", "#" and "%"; this function undoes them: "spiffe:%2F%2Flab%2Ftwo/gpu0" becomes
+// "spiffe://lab/two/gpu0". It is the exact inverse of Authorizer::as_principal(), so that the Authorizer can find a
+// principal's row in the file of --callers.
 std::string shown_name(std::string_view worker);
 // The principal of all workers whose callers showed nothing that identifies them. No caller can have this name.
 inline constexpr std::string_view kNobodyKnown = "local";
@@ -107,7 +108,7 @@ struct KernelRecord {
   // (proto/trust/signing.h), both in hexadecimal; empty: the record is not signed.
   std::string signed_by = {}, signature = {};
   int64_t generation = 0;  // time of the signature in Unix milliseconds; 0: signed by a version that did not store it
-  // The public key and signature of a coordinator whose own compilers made the same object of the source; empty: no
+  // The public key and signature of a coordinator whose own compilers made the same object from the source; empty: no
   // coordinator tried to, or none succeeded.
   std::string built_by = {}, built_signature = {};
   bool operator==(const KernelRecord&) const = default;
@@ -192,7 +193,7 @@ struct JobResult {
   std::vector<ResultBuffer> buffers;
   std::vector<Binding> inputs, outputs;  // every input and output of the graph, in the graph's order
   std::string graph_hash;
-  // Totals over the graph; each group counts as often as it occurs there.
+  // Totals over the graph; each group counts as often as it occurs in the graph.
   int64_t kernels_default = 0, kernels = 0;
   int64_t bytes_default = 0, bytes = 0;
   double default_ns = 0, best_ns = 0;
@@ -205,8 +206,8 @@ struct JobResult {
   bool cover_certified = false;         // whether every candidate that could improve the cover was measured
   std::vector<TimedCover> covers = {};  // the covers that were timed as a whole; empty: none was
   MeasuredRates rates = {};             // rates of the device, from a worker that was connected when the job ended
-  // Returns the time in ns of the whole program, its kernels one after another: undisturbed_ns() of the chosen cover,
-  // or of the only kernel; 0 if it was not timed as a whole.
+  // Returns the time in ns of the whole program, whose kernels run one after another: undisturbed_ns() of the chosen
+  // cover or, if the program is a single kernel, of that kernel; 0 if the program was not timed as a whole.
   double whole_ns() const;
   bool operator==(const JobResult&) const = default;
 };

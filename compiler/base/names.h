@@ -12,7 +12,8 @@
 
 namespace wl {
 
-inline constexpr size_t kDigestDigits = 64, kTraceDigits = 32;  // hexadecimal digits of a SHA-256 and of a trace id
+// Number of hexadecimal digits of a SHA-256, of a trace id.
+inline constexpr size_t kDigestDigits = 64, kTraceDigits = 32;
 
 // Whether all characters are hexadecimal digits in lower case; true for an empty text.
 bool is_hexadecimal(std::string_view value);

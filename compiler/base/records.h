@@ -85,10 +85,12 @@ struct CodeLimits {
 // What a compiler made of a GPU kernel, known before the kernel runs. compiler/base/code.h has the text form. If
 // `registers` is 0, all fields are unknown.
 struct CodeFacts {
-  int registers = 0;                              // registers of each lane
-  int64_t spill_bytes = 0, stack_bytes = 0;       // bytes per lane, in device memory, for spills and for the stack
-  int64_t static_shared = 0, dynamic_shared = 0;  // bytes of shared memory of a block: declared, and added at launch
-  // Bytes of a lane's widest and narrowest access to device memory; 0: there is none or, for stores, it is not known.
+  int registers = 0;                         // registers of each lane
+  int64_t spill_bytes = 0, stack_bytes = 0;  // bytes per lane, in device memory, for spills and for the stack
+  // Bytes of shared memory of a block: declared in the kernel, added at launch.
+  int64_t static_shared = 0, dynamic_shared = 0;
+  // Bytes of a lane's widest and narrowest access to device memory; 0: there is no such access or, for stores, its
+  // width is not known.
   int widest_load = 0, narrowest_load = 0;
   int widest_store = 0, narrowest_store = 0;
   bool compare_and_swap = false;  // whether an atomic was compiled to a compare-and-swap loop
@@ -158,7 +160,7 @@ struct PlannedTrial {
 // One launch of a KernelChain.
 struct ChainStep {
   int kernel = 0;  // the kernel that is launched: its index in Batch::candidates
-  // The arguments in call order. Number i is entry i of Problem::buffers, which is followed by
+  // The arguments in call order. Each is an index into Problem::buffers or, from the number of these buffers on, into
   // KernelChain::intermediates.
   std::vector<int> arguments;
   bool operator==(const ChainStep&) const = default;
@@ -223,8 +225,8 @@ struct Device {
   // `details` records the device's memory, driver, clocks, MIG mode and power limit, as "name=value" separated by
   // spaces. It is not part of the identity.
   std::string details = {};
-  // The library that candidates may call, with its version: "onednn=2.6.3"; empty: none. It is part of the environment,
-  // and of the keys of a job for a device that has it.
+  // The library that candidates may call, with its version: "onednn=2.6.3"; empty: none. The text is a part of the
+  // environment and of the keys of records.
   std::string libraries = {};
   std::string fingerprint() const;                         // returns "target|name|tTHREADS|L1/L2/L3"
   std::string detail(std::string_view detail_name) const;  // returns an entry of `details`; "" if there is none

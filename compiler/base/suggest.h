@@ -11,13 +11,14 @@ namespace wl {
 // two neighbouring letters.
 int edit_distance(std::string_view a, std::string_view b);
 
-// Returns " (did you mean NAME?)" with the name nearest to `word`, the first of equally near ones, or "" if none is
-// near. A name is near if its edit distance to `word` is at most a third of the letters of `word` (at most 1 for short
-// words) and less than the length of the name, and if the same is true of each word between hyphens where both have
-// equally many: "--allow-fp8" is not near "--allow-tf32".
+// Returns " (did you mean NAME?)" with the name nearest to `word` (the first one, if several are equally near), or ""
+// if no name is near. A name is near if its edit distance to `word` is less than the length of the name and at most a
+// third of the length of `word` (at most 1 if `word` has fewer than three letters). If both have equally many words
+// between hyphens, each word of the name must also be near to the corresponding one of `word`: "--allow-fp8" is not
+// near "--allow-tf32".
 std::string suggestion(std::string_view word, const std::vector<std::string>& names);
 
-// Returns suggestion() for `word` among the names of the rows of a table and those in `more`.
+// Returns suggestion() for `word` among the names of the table's rows and the names in `more`.
 template <typename Rows>
 std::string suggestion_of(std::string_view word, const Rows& rows, std::vector<std::string> more = {}) {
   for (const auto& row : rows) more.emplace_back(row.name);

@@ -179,7 +179,7 @@ class Parts {
                           const std::vector<Factor>& factors) {
     Node node = from_.nodes[id];
     const DType dtype = std::exchange(node.dtype, DType::f32);
-    // r - r is NaN where the reduction r is infinite or NaN, as function(x - r) is there; elsewhere it is 0.
+    // Adds r - r, which is 0 unless the reduction r is infinite or NaN. There it is NaN, as function(x - r) is.
     const NodeId reduction = after_.read({.value = value_of_[function_.reduction]}, from_.nodes[function_.reduction]);
     const NodeId nothing = after_.spread(after_.sub(reduction, reduction), node, rows);
     NodeId value = after_.add(after_.read({.value = held}, node), nothing);
@@ -192,7 +192,7 @@ class Parts {
     return absl::OkStatus();
   }
 
-  // Returns the factor `by` of an operand as a factor of the sum of that operand, in the sum's shape; -1: impossible.
+  // Returns an operand's factor `by` as a factor of the sum of that operand, in the sum's shape; -1 if impossible.
   NodeId spread_factor(NodeId sum, size_t position, NodeId by) {
     const Node& node = from_.nodes[sum];
     const Node& factor = from_.nodes[by];
@@ -216,7 +216,7 @@ class Parts {
     const Node& node = from_.nodes[id];
     if (rounds(node)) {
       const InTurn value = multiple(node.operands[0], factors);
-      // Only the function's values surely fit in f16: they are at most 1. Other products may overflow without factors.
+      // Without their factors, products may be too large for f16. The function's values fit, since they are at most 1.
       const bool in_range = node.dtype == DType::bf16 || value.node == turn_memo_[function_.value].node;
       if (value.node < 0 || !in_range) return {};
       return {turn_.cast(value.node, node.dtype), value.first};
@@ -318,7 +318,7 @@ class Parts {
     return {turn_.add_node(std::move(node)), first_there};
   }
 
-  // Builds contraction `id` of an iteration, times `scale`. `a`, `b`: operands built before. `sums`: its result is f32.
+  // Builds contraction `id` of an iteration, times `scale`, of the operands `a` and `b`. `sums`: its result is f32.
   NodeId contraction(NodeId id, InTurn a, InTurn b, bool out_first, double scale, bool sums = false) {
     const Node& node = from_.nodes[id];
     Einsum einsum = parse_einsum(node.text).value();

@@ -34,7 +34,7 @@ struct CarriedEnd {
 
 // The work of a block that walks an axis in turns (iterations over its parts): `before` runs once before the turns,
 // `place` and then `turn` run in every turn, and `after` runs once after them. `place` copies inputs into the order in
-// which `turn` reads them. Without anything to do, the graphs of `before` and `place` have no outputs.
+// which `turn` reads them. If `before` or `place` has nothing to do, its graph has no outputs.
 struct CarriedParts {
   struct Part {
     Graph graph;
@@ -46,7 +46,7 @@ struct CarriedParts {
 
 // Divides the work of a block into CarriedParts. `slab`: the block's share of one iteration along `axis`. `in_place`:
 // inputs are read in the order that they have in memory, as stages with values in registers need it. InvalidArgument,
-// with the reason: the group reduces over the axis something else than multiples of the function's values.
+// with the reason: the group reduces something over the axis that is no multiple of the function's values.
 absl::StatusOr<CarriedParts> carried_parts(const Graph& group, const CarriedAxis& axis, const Slab& slab,
                                            bool in_place = false);
 

@@ -120,8 +120,8 @@ class Dimensions {
     for (size_t i = 0; node.op == Op::broadcast && i < from.size(); ++i)
       same(id, static_cast<size_t>(node.ints[i]), node.operands[0], i);
     if (node.op != Op::reshape) return;
-    // `mine` is the product of the extents of the result's dimensions before i, `theirs` that of the operand's
-    // dimensions before j.
+    // `mine` is the product of the extents before dimension i of the result, `theirs` that of the extents before
+    // dimension j of the operand. If they are equal, dimensions i and j of equal extents are the same loop.
     int64_t mine = 1, theirs = 1;
     for (size_t i = 0, j = 0; i < node.shape.size() && j < from.size();) {
       if (mine == theirs && node.shape[i] == from[j]) same(id, i, node.operands[0], j);
@@ -201,9 +201,9 @@ std::optional<UpTo> up_to(const Graph& graph, const CarriedAxis& axis, NodeId id
 
 }  // namespace
 
-// A limit is known if the reduction is over a select between values and a constant, where function(x - r) is 0 for
-// the constant and the select takes the constant for all elements beyond some coordinate in each row. If the constant
-// is finite instead of -inf, each row must have an element that is not masked.
+// Finds a limit only if the reduction is over a select between values and a constant for which function(x - r) is 0,
+// and if in each row the select takes the constant for all elements beyond some coordinate. If the constant is finite
+// instead of -inf, each row must also have an element that is not masked.
 CarriedLimit carried_limit(const Graph& group, const CarriedAxis& axis) {
   constexpr double kNever = -1e9;
   for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id) {

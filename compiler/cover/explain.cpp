@@ -75,7 +75,8 @@ class Explanation {
     return absl::StrJoin(names, ", ");
   }
 
-  // Returns the cost of a group of the cover. Unlike the covers, it accepts groups that are not worthwhile() (legal.h).
+  // Returns the cost of a group of the cover. Unlike the functions that make covers, it accepts groups that are not
+  // worthwhile() (legal.h).
   absl::StatusOr<Cost> cost_of_group(const Group& group) const {
     const Graph part = extract(values_.graph(), group);
     WL_ASSIGN_OR_RETURN(const Domain domain, analyze_group(part, machine_));

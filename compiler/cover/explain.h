@@ -21,8 +21,8 @@ absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Cover& cover,
 // Returns one group for each launch of `result`, in launch order. Each launch must store something that an output
 // needs.
 Cover cover_of(const Composition& result);
-// Explains the launches of `result`: group N is launch N. InvalidArgument also if a launch stores nothing that an
-// output needs.
+// Explains the launches of `result`: group N is launch N. Like explain() of a cover, but also returns InvalidArgument
+// if a launch stores nothing that an output needs.
 absl::StatusOr<CoverExplanation> explain(const Composition& result, const Machine& machine, Work* work = nullptr);
 // Adds a style to the picture of an explanation, which is drawn for white pages: on dark pages its lines become
 // lighter. This is for pictures in files. Pages whose Content-Security-Policy restricts styles must show the picture

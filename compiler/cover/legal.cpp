@@ -13,7 +13,7 @@ namespace {
 constexpr int kCheapPrologue = 2;
 constexpr int64_t kLongReduction = 1 << 16;
 constexpr int kMaskPrologue = 3 * kCheapWork;  // cost of the ops of a mask: two conditions on coordinates, and a select
-// Packing an operand because of a mask is worth it if at most this share of the products remains.
+// Masks for which an operand must be packed are fused if at most this share of the products remains.
 constexpr double kMasked = 0.75;
 // The innermost loops over rows and columns of a masked contraction must be at least this long.
 constexpr int64_t kMaskedTile = 16;
@@ -67,10 +67,11 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
         along_depth += cost;
     }
     if (is_masked(group, domain, prologue)) return true;
-    // Loops that only the epilogue has would cut the contraction's tiles into smaller ones.
+    // A group is refused if its epilogue has further loops, since these would cut the contraction's tiles into smaller
+    // ones.
     if (domain.atoms.size() > contract_atoms) return false;
-    // The operand that the rows of the result depend on is read in place. Computing it in this kernel would require
-    // packing it, which costs about as much as 200 further columns of the result.
+    // The operand that the rows of the result depend on is read in place. A group that computes this operand is
+    // refused: the kernel would have to pack it, which costs about as much as 200 further columns of the result.
     if (domain.operands[domain.contract][domain.swapped ? 1 : 0].source >= 0) return false;
     return prologue <= kCheapPrologue ||
            (along_depth <= kCheapWork && is_widened(group, domain, domain.right_operand()));
@@ -78,7 +79,7 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
   if (domain.cls != LoopClass::kMap && extent_of(domain, domain.parallel) < machine.threads &&
       extent_of(domain, domain.reduced) > kLongReduction &&
       domain.atoms[shared_atom(domain)].extent < machine.threads * machine.target->lanes)
-    // The parallel loops are too few for the threads, and no loop is long enough to be divided among them instead.
+    // There are fewer parallel iterations than threads, and no loop is long enough to be divided among the threads.
     return false;
   for (size_t id = 0; id < domain.operands.size(); ++id) {
     if (domain.operands[id].empty() || info(group.nodes[id].op).cost <= kCheapWork) continue;

@@ -10,7 +10,8 @@ absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machin
   std::vector<Group> groups = values.copies();
   std::vector<std::vector<NodeId>> own(graph.nodes.size());
   for (NodeId anchor : values.anchors()) own[anchor].push_back(anchor);
-  // Anchors come after their operands, so a chain of casts moves into the reader of its last cast.
+  // Every anchor is visited after its operands, so the casts of a chain are merged one after another into the reader
+  // of the last cast.
   for (NodeId anchor : values.anchors()) {
     if (graph.nodes[anchor].op != Op::cast || values.is_output(anchor) || values.readers(anchor).size() != 1) continue;
     if (!go_on(work, kAnalysisSteps)) return work->status();

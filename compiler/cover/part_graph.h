@@ -21,7 +21,8 @@ class PartGraph {
   // Whether the part `to` may be merged into its predecessor `from`: no path from `from` to `to` leads through a third
   // part. Also false if too many parts lie between the two, so that the test takes constant time.
   bool may_merge(int from, int to);
-  void merge(int from, int to);  // merges `to` into `from`; the last call of may_merge() must have been for this pair
+  // Merges `to` into `from`; the last call of may_merge() must have been may_merge(from, to).
+  void merge(int from, int to);
 
  private:
   // Finds the parts numbered between `from` and `to` that lead to `to` or, if `forward` is true, to which `from`

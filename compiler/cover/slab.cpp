@@ -21,10 +21,10 @@ Cuts whole(const Shape& shape) {
   return Cuts(shape.size());
 }
 
-// Carries the cuts of a reshape's result (`wanted`) over to its operand (`needed`); false where that is impossible. The
-// dimensions of both shapes are grouped so that corresponding groups have equal products. In each group only the first
-// dimension of more than one element may be cut, and a block's part must be a whole number of steps along the operand's
-// first such dimension.
+// Carries the cuts of a reshape's result (`wanted`) over to its operand (`needed`); false where that is impossible.
+// The dimensions of both shapes are grouped so that corresponding groups have equal products. In each group only the
+// first dimension of more than one element may be cut, and a block's part must consist of whole positions along the
+// operand's first such dimension.
 bool reshaped(const Shape& from, const Shape& to, const Cuts& wanted, Cuts& needed) {
   needed = whole(from);
   for (size_t i = 0, j = 0; i < from.size() || j < to.size();) {

@@ -19,8 +19,8 @@ struct Slab {
     bool operator==(const Cut&) const = default;
   };
   std::vector<int64_t> counts;  // number of blocks along each axis of the grid, outermost axis first
-  // Number of iterations of full length over the carried axis; 0: there is no such axis. A Cut names this axis
-  // counts.size().
+  // Number of iterations of full length over the carried axis; 0: there is no such axis. Cut::axis has the value
+  // counts.size() for this axis.
   int64_t turns = 0;
   // The graph of block 0. Inputs are whole; a cut input is followed by a slice. A cut iota becomes an input that holds
   // the block's part of its numbers.

@@ -22,8 +22,8 @@ constexpr double kTeamCacheGain = 3;
 constexpr int kMostRounds = 8, kMostTried = 100;
 constexpr uint64_t kOfferSteps = 20;
 
-// Returns the bytes of inputs that are read more than once, without the first read, as an equivalent of memory traffic:
-// a repeated read costs less if the cache still holds the part that the previous block read.
+// Returns the memory traffic, in bytes, of reading inputs again after they were read once. Such a read counts less if
+// the cache still holds the part that the previous block read.
 double reread_bytes(const Graph& group, const Stitched& choice, const Machine& machine) {
   const Target& target = *machine.target;
   const double gain = target.is_gpu() ? kTeamCacheGain : target.l2_bytes_per_ns / target.copy_bytes_per_ns;
@@ -165,7 +165,8 @@ class Stitching {
   const CoverValues& values_;
   const Machine& machine_;
   Work* const work_;
-  std::vector<std::vector<NodeId>> anchors_;  // anchors of each part, ascending; empty: merged into another, or a copy
+  // Anchors of each part, ascending; empty: the part was merged into another or is a copy.
+  std::vector<std::vector<NodeId>> anchors_;
   PartGraph parts_;
   std::unordered_map<Fingerprint, bool, FingerprintHash> known_;
   CoverMemo blocks_;  // a cache of answers about groups, kept between calls of stitch()

@@ -210,7 +210,8 @@ class Stitcher {
                                  [&] { return analyze(stage, machine_, pitches); });
   }
 
-  // Returns the index in Stitched::kept of the value in scratch that holds a block's part of an iota.
+  // Returns the index in Stitched::kept of the value in scratch that holds a block's part of an iota. Adds the value
+  // if there is none yet.
   int counted(NodeId iota, const Node& part) {
     const Slab::Cut cut = slab_.cuts[iota][static_cast<size_t>(group_.nodes[iota].ints[0])];
     for (size_t i = 0; i < result_.kept.size(); ++i)

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kTurnRows[] = {64, 128, 256};
 constexpr int64_t kMostTurnRows = 1024;             // largest number of rows of a block if none of kTurnRows fits
 constexpr int64_t kTurnLengths[] = {128, 64, 256};  // usual lengths of an iteration along the axis, best first
-constexpr int64_t kShortTurns[] = {32, 16};         // lengths of an iteration along axes of at most kTurnLengths[1]
+constexpr int64_t kShortTurns[] = {32, 16};         // usual lengths along axes of at most 64 elements (kTurnLengths[1])
 // Number of lanes of a vector; the rows of a block should fill whole vectors.
 constexpr int64_t kLanes = 16;
 

@@ -83,7 +83,7 @@ Fingerprint CoverValues::structure(const Group& group) const {
     result.add(as_read_[read].b);
   }
   for (NodeId op : group.ops) {
-    if (visited_[op] == walk_) continue;  // an op that the group also reads has been numbered above
+    if (visited_[op] == walk_) continue;  // an op that the group also reads was added above
     for (NodeId operand : graph_->nodes[op].operands) result.add(static_cast<uint64_t>(place_[operand]));
     result.add(fingerprints_[op].a);
     result.add(fingerprints_[op].b);
@@ -93,8 +93,8 @@ Fingerprint CoverValues::structure(const Group& group) const {
   return result;
 }
 
-// A single op is illegal only because of a view that it reads through, or because it is a lookup (take_along) in a
-// constant or iota. In both cases that view, constant or iota becomes a kernel of its own.
+// A single op is an illegal group only if it reads through a view that no kernel can absorb, or if it is a lookup
+// (take_along) in a constant or iota. That view, constant or iota then becomes a kernel of its own.
 absl::Status CoverValues::ensure_kernel(NodeId anchor) {
   absl::Status status = try_alone(anchor, {anchor}).status();
   if (status.ok()) return absl::OkStatus();
@@ -137,8 +137,9 @@ bool CoverValues::readers_are_kernels(NodeId value) const {
   return true;
 }
 
-// If a reshape or transpose is the only use of a value, the value's kernel stores that view instead. This requires that
-// the kernel's loops stay as simple, and that every kernel that reads the view is still legal alone.
+// If a reshape or transpose is the only use of a value, the value's kernel stores that view instead. This requires
+// that the kernel's loops stay as simple as without the view, and that every kernel that reads the view is still legal
+// alone.
 void CoverValues::choose_stored_form(NodeId anchor) {
   NodeId last = anchor;
   while (!is_graph_output_[last] && users_[last].size() == 1) {

@@ -58,8 +58,8 @@ class CoverValues {
   int64_t bytes_moved(const Group& group) const;
   // Returns the number of atoms (loops, domain/domain.h) of the kernel that computes the anchor alone.
   size_t atoms_alone(NodeId anchor) const;
-  // Returns a fingerprint that is equal for groups of equal structure: whatever holds for the extract() of one of them
-  // holds for the other.
+  // Returns a fingerprint that is equal for groups of equal structure. What is known about the extract() of one such
+  // group holds for all of them.
   Fingerprint structure(const Group& group) const;
   // Returns the groups that only copy an input, constant or iota to an output.
   const std::vector<Group>& copies() const { return copies_; }

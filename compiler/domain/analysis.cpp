@@ -54,7 +54,8 @@ absl::StatusOr<std::optional<Axes>> Analysis::read_leaf(NodeId id, Read as, Node
       if (!part.constant && node(part.leaf).op == Op::iota) pieces.back().source = part.leaf;
     }
     Pending pending;
-    if (part.constant && part.at.guards.empty()) {  // a constant without guards needs no address
+    // A constant without guards is the same everywhere, so it has no address.
+    if (part.constant && part.at.guards.empty()) {
       reads_.push_back(as);
       continue;
     }

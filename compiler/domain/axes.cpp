@@ -43,7 +43,8 @@ absl::StatusOr<Axes> apply_view(const Graph& graph, NodeId view, const Axes& x, 
   const Shape& from = graph.nodes[v.operands[0]].shape;
   const ViewKind kind = info(v.op).view;
   if (kind == ViewKind::kSameOrder) return regrouped(v, what, from, x, factors);
-  if (kind == ViewKind::kJoined) return x;  // this concat has one operand; views_of() stops at those with several
+  // A concat that is a view of one value has one operand, since views_of() stops at a concat of several.
+  if (kind == ViewKind::kJoined) return x;
   const ViewMap map = view_map(v, from);
   Axes result(v.shape.size());
   std::vector<char> known(v.shape.size(), 0);

@@ -89,9 +89,10 @@ struct Domain {
   std::vector<AtomId> parallel;  // the atoms that are not reduced, outermost first, in the largest output's order
   std::vector<AtomId> reduced;   // the reduced atoms; in class kContract, those that the contraction sums over (k)
   AtomId vector = -1;            // the atom along which vector lanes lie
-  AtomId second = -1;            // in class kMap, the atom along which transposed reads are contiguous; -1: none is
-  // Only for kContract: the contraction, which must have rows (m) and columns (n). A contraction that lacks either is
-  // treated as a reduction of products.
+  // In class kMap, the atom along which transposed reads are contiguous; -1: there is none.
+  AtomId second = -1;
+  // Only for kContract: the node of the contraction, which has rows (m) and columns (n). A contraction without rows
+  // or without columns is treated as a reduction of products, in another class.
   NodeId contract = -1;
   std::vector<AtomId> batch, m, n;  // the contraction's batch, row and column atoms; together they are `parallel`
   // Whether m and n were exchanged, so that operand 1 has the rows, m, and operand 0 the columns, n. classify()
@@ -99,9 +100,9 @@ struct Domain {
   bool swapped = false;
   // Returns the number of the operand that varies along n.
   int right_operand() const { return swapped ? 0 : 1; }
-  // In class kStitched: the loop nests that run one after the other. Of the fields above, only cls is set then.
+  // Only for class kStitched, in which no field above except cls is set: the loop nests that run one after another.
   std::shared_ptr<const Stitch> stitch;
-  // In class kPacked: the kernels that run side by side. Of the other fields, only cls is set then.
+  // Only for class kPacked, in which no other field except cls is set: the kernels that run side by side.
   std::shared_ptr<const Packed> packed;
   std::string text() const;
 };

@@ -29,8 +29,8 @@ FactorList Factors::expand(const FactorList& list) const {
 bool Factors::unify(const FactorList& a, const FactorList& b) {
   FactorList left = expand(a), right = expand(b);
   const auto pop = [&](FactorList& from) {
-    // An earlier iteration may have split the last entry of the list. If so, its leaves replace it before one is
-    // taken.
+    // Takes the last leaf of the list. The list's last entry may have been split since the list was made; if so, its
+    // leaves replace it first.
     FactorList leaves;
     expand(from.back(), leaves);
     from.pop_back();

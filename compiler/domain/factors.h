@@ -19,8 +19,8 @@ class Factors {
   int fresh(int64_t extent);
   // Returns a new axis: a list of one new factor, or an empty list for extent 1.
   FactorList axis(int64_t extent) { return extent == 1 ? FactorList{} : FactorList{fresh(extent)}; }
-  // Makes two axes the same loop. Returns false if the products of their factors do not nest (4*6 and 3*8); factors
-  // that were joined until then stay joined.
+  // Makes two axes the same loop. Returns false if the boundaries between their factors cannot be brought together,
+  // as for 4*6 and 3*8. Factors that were joined until then stay joined.
   bool unify(const FactorList& a, const FactorList& b);
   // Returns the current leaves of an axis, outermost first.
   FactorList expand(const FactorList& list) const;

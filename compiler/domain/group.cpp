@@ -14,7 +14,7 @@ namespace {
 class Extraction {
  public:
   Extraction(const Graph& graph, const Group& group) : graph_(graph) {
-    // The result has at most `most` nodes, since each read or computed value may occur in two shapes.
+    // An upper bound of the number of nodes in the result: each read or computed value may occur in two shapes.
     const size_t most = 2 * (group.reads.size() + group.ops.size());
     result_.nodes.reserve(most);
     now_.reserve(most);
@@ -33,8 +33,8 @@ class Extraction {
     node.operands = operands;
     const bool view = node.op == Op::reshape;
     for (NodeId& operand : node.operands) operand = view ? now_.at(operand) : whole(operand);
-    // A reshape is left out if its operand already has its shape, because the operand is read without its axes of
-    // extent 1.
+    // The operand of a reshape may be a read, which has lost its axes of extent 1 and so may have the reshape's shape
+    // already. Then the reshape is left out.
     const NodeId same = view && result_.nodes[node.operands[0]].shape == node.shape ? node.operands[0] : -1;
     now_[id] = same >= 0 ? same : add(std::move(node));
   }
@@ -57,7 +57,8 @@ class Extraction {
     return static_cast<NodeId>(result_.nodes.size()) - 1;
   }
 
-  // Returns the value in the shape that it has in the whole graph, by a reshape if that is needed.
+  // Returns the node of the group's graph that has value `id` in its shape in the whole graph; adds a reshape to that
+  // shape if needed.
   NodeId whole(NodeId id) {
     const NodeId now = now_.at(id);
     const Node& value = graph_.nodes[id];
@@ -84,7 +85,8 @@ Graph extract(const Graph& graph, const Group& group) {
 }
 
 int64_t bytes_moved(const Graph& graph, const Group& group) {
-  absl::flat_hash_map<NodeId, int64_t> wanted;  // the number of elements of each value that are read, at most
+  // For each value, an upper bound of the number of its elements that are read.
+  absl::flat_hash_map<NodeId, int64_t> wanted;
   const auto want = [&](NodeId value, int64_t count) {
     int64_t& known = wanted[value];
     known = std::min(known + count, elements(graph.nodes[value].shape));

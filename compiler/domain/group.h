@@ -29,7 +29,8 @@ Graph extract(const Graph& graph, const Group& group);
 // Returns the least number of bytes that a kernel of the group must move: each output once and each input once. If an
 // input is only read through slices or gathers, only the elements that they read count.
 int64_t bytes_moved(const Graph& group);
-int64_t bytes_moved(const Graph& graph, const Group& group);  // the same, for a group of the whole graph
+// Returns bytes_moved() of a group that has not been extracted from the whole graph.
+int64_t bytes_moved(const Graph& graph, const Group& group);
 // Returns the operations of a contraction: 2 per multiply-add.
 double contraction_flops(const Graph& group, const Node& contract);
 // Returns the operations of a group: 2 per multiply-add of a contraction, 1 per elementwise or reduced value.

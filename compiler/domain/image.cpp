@@ -69,7 +69,8 @@ class Sliding {
     return found && all;
   }
 
-  // Returns stride and dilation in lowest terms; {0, 0} if their ratio is not the same for all addresses and guards.
+  // Returns stride and dilation of a slide along `output` by `tap`, divided by their greatest common divisor; {0, 0}
+  // if their ratio is not the same in all addresses and guards.
   std::pair<int64_t, int64_t> ratio(AtomId output, AtomId tap) const {
     int64_t stride = 0, dilation = 0;
     for (const Movement& by : movements_) {
@@ -104,7 +105,7 @@ class Sliding {
       found.step = dilation;
       const int64_t rounds = (found.taps + found.planes - 1) / found.planes;
       found.positions = found.outputs + (rounds - 1) * dilation;
-      // The best slide copies the fewest elements per element that the products read.
+      // Of two slides, the better one copies fewer elements for each element that the products read.
       if (found.planes * found.positions * best.taps < best.planes * best.positions * found.taps) {
         best = found;
         strides_[output] = stride;
@@ -119,8 +120,8 @@ class Sliding {
     domain.atoms[slide.output].extent = slide.positions;
     domain.atoms[slide.tap].extent = slide.planes;
     if (slide.taps % slide.planes == 0) return;
-    // The last planes have fewer taps than the first, and so fewer positions. The missing positions may be outside of
-    // the input, so a guard excludes them.
+    // If the planes do not divide the taps, the last planes have fewer taps than the first, and so need fewer
+    // positions. Their other positions may lie outside of the input, so a guard excludes them.
     Guard guard{0, Movement(domain.atoms.size(), 0), 0};
     guard.strides[slide.output] = strides_[slide.output];
     guard.strides[slide.tap] = slide.step;

@@ -40,8 +40,8 @@ struct Image {
 // width, and these rows are no longer than the rows of outputs.
 std::optional<Image> column_image(const Domain& domain, bool along_rows);
 
-// Returns the image of the other operand, which slides along the last two atoms of m. This is column_image() of the
-// domain with m and n exchanged.
+// Returns the image of the contraction's operand that varies along the rows, m, and slides along the last two atoms
+// of m. This is column_image() of the domain with m and n exchanged.
 std::optional<Image> row_image(const Domain& domain, bool along_rows);
 
 // Returns the guard that says which rows of the image are padding: where it does not hold, all elements of the row are

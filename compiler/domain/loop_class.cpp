@@ -167,7 +167,7 @@ AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
   }
   AtomId best = -1;
   const auto rank = [&](size_t atom) { return std::pair(std::min(domain.atoms[atom].extent, kShort), score[atom]); };
-  for (size_t atom = 0; atom < score.size(); ++atom)  // of equal atoms, the last (innermost) is taken
+  for (size_t atom = 0; atom < score.size(); ++atom)  // of atoms with the same score, the last (innermost) one is taken
     if (score[atom] > 0 && (best < 0 || rank(atom) >= rank(static_cast<size_t>(best))))
       best = static_cast<AtomId>(atom);
   return best;
@@ -191,8 +191,8 @@ absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
   for (NodeId id : draft.computed) {
     Atoms mine = draft.reduced_by[id];
     if (mine.empty()) continue;
-    // A group with a contraction may not contain a reduction as well, even if the contraction sums over axes of
-    // extent 1 only.
+    // A group with a contraction may not contain a reduction as well. The comparison of atoms below does not see a
+    // contraction that sums over axes of extent 1 alone, since it reduces no atoms.
     if (domain.contract >= 0 && id != domain.contract)
       return invalid(describe(group, std::min(id, domain.contract)), " and ",
                      describe(group, std::max(id, domain.contract)), ": a contraction and a reduction are two loops");

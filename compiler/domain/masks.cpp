@@ -24,15 +24,16 @@ struct Absorbing {
 };
 constexpr Absorbing kAbsorbing[] = {{Op::mul, 0}, {Op::logical_and, 0}, {Op::logical_or, 1}};
 
-constexpr double kLargest = 1 << 30;  // the largest integer that is analysed; 64 bits hold products of two
-constexpr size_t kMostFacts = 4;      // the most facts that are kept about one value
+// The largest integer that is analysed, so small that 64 bits hold the product of two such integers.
+constexpr double kLargest = 1 << 30;
+constexpr size_t kMostFacts = 4;  // the most facts that are kept about one value
 
 // What is known about one value (a tensor of the group): its elements outside of the region equal the number `value`.
 struct Fact {
   double value = 0;
   Region region;
 };
-using Facts = std::vector<Fact>;  // facts about one value, no two of which have the same number
+using Facts = std::vector<Fact>;  // the facts about one value; each of them has another number `value`
 
 class Masks {
  public:
@@ -66,8 +67,8 @@ class Masks {
     return a;
   }
 
-  // Returns a region that contains both regions and possibly more. If their conditions differ by a constant, the weaker
-  // one is kept; a condition that only one region has is dropped.
+  // Returns a region that contains both regions and possibly more. Of two conditions that differ by a constant, one
+  // from each region, the weaker one is kept. A condition without a counterpart in the other region is dropped.
   Region either(const Region& a, const Region& b) const {
     if (is_nowhere(a)) return b;
     if (is_nowhere(b)) return a;
@@ -200,8 +201,9 @@ class Masks {
     add(out, 1, fails);
   }
 
-  // Tries every combination of facts about the operands from number k on. Outside of the regions of the combined facts
-  // all operands are known numbers, and so is the result.
+  // Adds to `out` what follows about the result of op `id` from each combination of facts about its operands; the
+  // operands before number k are already known. Outside of all regions of a combination, the operands are known
+  // numbers, and so is the result.
   void combine(NodeId id, size_t k, double (&operands)[3], const Region& region, Facts& out) {
     const Node& node = graph_.nodes[id];
     if (k == node.operands.size()) {
@@ -215,7 +217,7 @@ class Masks {
     }
   }
 
-  // Returns a region outside of which the value of `id` does not depend on the contraction.
+  // Returns a region outside of which the contraction's result does not influence the value of `id`.
   Region used_in(NodeId id) {
     if (id == domain_.contract) return {};
     const auto [known, is_new] = used_.try_emplace(id, nowhere());

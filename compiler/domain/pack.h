@@ -18,7 +18,7 @@ struct Member {
   Graph graph;
   Domain domain;
   std::vector<Stage::Buffer> buffers;
-  int kind = 0;  // members of the same kind have equal graphs and one schedule
+  int kind = 0;  // Number of the member's kind. Members of one kind have equal graphs and share one schedule.
 };
 
 struct Packed {

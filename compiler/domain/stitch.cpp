@@ -11,7 +11,8 @@ int64_t Stitched::blocks() const {
 Machine stage_machine(const Machine& machine, const Stage& stage) {
   Machine one = machine;
   one.threads = 1;
-  one.part_elements = int64_t{1} << 50;  // so many that a stage's space offers one pass only
+  // With parts of so many elements, no reduction is divided among blocks, and a space offers kernels of one pass only.
+  one.part_elements = int64_t{1} << 50;
   one.target = stage.target.get();
   return one;
 }

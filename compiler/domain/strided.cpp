@@ -19,7 +19,7 @@ std::vector<Term> single(Term term) {
   return {std::move(term)};
 }
 
-// Returns a term that makes `extent` steps, each as long as `by` steps of the given term.
+// Returns a term with `extent` steps, each of which is as long as `by` steps of `term`.
 Term stepped(Term term, int64_t extent, int64_t by) {
   term.extent = extent;
   term.stride *= by;
@@ -58,7 +58,8 @@ bool slice_axis(Strided& strided, size_t axis, int64_t start, int64_t step, int6
   merge_terms(terms);
   int64_t inner = 1;  // product of the extents of all terms but the outermost one
   for (size_t i = 1; i < terms.size(); ++i) inner *= terms[i].extent;
-  if (extent == 1) {  // a single element has an address even if the axis has several terms
+  // A slice of one element is possible even if the axis has several terms: the element has one address.
+  if (extent == 1) {
     int64_t rest = start;
     for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
       move(strided, *term, rest % term->extent);
@@ -72,7 +73,8 @@ bool slice_axis(Strided& strided, size_t axis, int64_t start, int64_t step, int6
     terms = single(stepped(terms[0], extent, step));
     return true;
   }
-  // If the axis has several terms, only the outermost one can be sliced; the slice must contain all of the others.
+  // If the axis has several terms, a slice may cut only the outermost one, so it must contain every other term as a
+  // whole.
   if (step != 1 || start % inner != 0 || extent % inner != 0) return false;
   move(strided, terms[0], start / inner);
   terms[0].extent = extent / inner;
@@ -189,12 +191,14 @@ absl::StatusOr<std::vector<StridedPiece>> concat_pieces(const Graph& graph, Node
     }
     start += extent;
   }
-  joined.push_back(constant_piece(0, node.shape));  // this piece is never read: the operands cover all elements
+  // The operands cover all elements, so this piece is never read. It is there because the last piece must be one
+  // without guards.
+  joined.push_back(constant_piece(0, node.shape));
   return settled(std::move(joined), node.shape);
 }
 
-// The part of apply_view() for views that map axes to axes. Pads are handled before everything else, because a new
-// guard adds an entry to the terms of every axis.
+// Does the work of apply_view() for views that map axes to axes. Pads come before all other changes, because each pad
+// adds a guard to all terms of every axis.
 absl::StatusOr<Strided> apply_axes(const Graph& graph, NodeId view, Strided x) {
   const ViewMap map = view_map(graph.nodes[view], graph.nodes[graph.nodes[view].operands[0]].shape);
   for (size_t i = 0; i < map.axes.size(); ++i) {

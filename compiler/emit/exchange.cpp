@@ -57,7 +57,8 @@ class Solver {
  private:
   uint64_t registers_of(uint64_t position) const { return position >> kRegisterBit; }
 
-  // Finds lanes of the result that would take from the same lane. same_ gets the differences (XORs) of their numbers.
+  // Finds conflicts: lanes of the result that need different registers of the same lane in one round. same_ gets the
+  // XORs of the numbers of two such lanes.
   void find_same() {
     for (int bit = 0; bit < lane_bits_; ++bit) {
       if (moves_.threads[bit] == 0) continue;  // the lanes of the result that differ in this bit hold the same elements
@@ -70,8 +71,9 @@ class Solver {
     }
   }
 
-  // Makes lanes take from different lanes depending on a bit of their number: removes one difference with this bit from
-  // same_, and clears the bit in all other differences. Returns the removed difference; 0 if no difference has the bit.
+  // Notes that lanes which differ in this bit of their numbers will take from different lanes, so they no longer
+  // conflict (find_same()). Removes one entry with this bit from same_, and clears the bit in all other entries.
+  // Returns the removed entry; 0 if no entry has the bit.
   uint64_t tell_apart(int bit) {
     const auto with = std::find_if(same_.begin(), same_.end(), [bit](uint64_t one) { return (one >> bit & 1) != 0; });
     if (with == same_.end()) return 0;
@@ -82,9 +84,9 @@ class Solver {
     return pivot;
   }
 
-  // Lanes whose numbers differ only in bits outside of held_ have copies of the same registers. For each such bit
-  // that distinguishes lanes that would take from the same lane, every lane takes from the copy in which this bit is
-  // as in its own number. Returns the other bits outside of held_.
+  // Lanes whose numbers differ only in bits outside of held_ have copies of the same registers. Such a bit may
+  // distinguish lanes of the result that need different registers of one lane. Then every lane takes from the copy
+  // that has the same value of this bit as its own number. Returns the other bits outside of held_.
   std::vector<int> use_matching_copies() {
     std::vector<int> left;
     for (int bit = 0; bit < lane_bits_; ++bit) {
@@ -98,9 +100,9 @@ class Solver {
     return left;
   }
 
-  // Each bit in `copies` distinguishes two copies of a lane's registers. Lanes that would still take from the same
-  // lane are divided between the two copies. If there are no such lanes, each lane takes from the copy in which the
-  // bit is as in its own number.
+  // Each bit in `copies` distinguishes two copies of a lane's registers. Lanes that still need different registers of
+  // that lane are divided between the two copies. If there are no such lanes, each lane takes from the copy that has
+  // the same value of the bit as its own number.
   void use_other_copies(const std::vector<int>& copies) {
     for (int copy : copies) {
       int bit = copy;
@@ -112,8 +114,8 @@ class Solver {
     }
   }
 
-  // In each round, lanes that would still take from the same lane put what they take into different registers of
-  // their own. This makes them take from different lanes.
+  // Lets lanes that still need different registers of one lane fill their own registers in different orders. So in
+  // each round they take from different lanes.
   void put_elsewhere() {
     while (!same_.empty()) {
       const auto choice = best_choice();
@@ -126,9 +128,9 @@ class Solver {
     }
   }
 
-  // Returns a bit of the lane's number and a bit of the round's number. The second bit must lead to lanes from which no
-  // lane takes yet; nullopt if there is no such pair. Pairs with which a lane takes from itself in round 0 are
-  // preferred, since the exchange is then a butterfly.
+  // Returns, for put_elsewhere(), a bit of the lane's number and a bit of the round's number. The bit of the round's
+  // number must lead to lanes from which no lane takes yet; nullopt if there is no such pair. Pairs with which a lane
+  // takes from itself in round 0 are preferred, since the exchange is then a butterfly.
   std::optional<std::pair<int, size_t>> best_choice() const {
     std::optional<std::pair<int, size_t>> any;
     for (int bit = 0; bit < lane_bits_; ++bit) {
@@ -143,8 +145,8 @@ class Solver {
     return any;
   }
 
-  // If one lane must give more registers than a lane of the result has, adds rounds, so that lanes that would still
-  // take from the same lane do so in different rounds.
+  // If one lane must give more registers than a lane of the result has, adds rounds: lanes that still need different
+  // registers of one lane take from it in different rounds.
   void take_turns() {
     while (!same_.empty()) {
       const int bit = std::countr_zero(same_.back());
@@ -193,10 +195,10 @@ class Solver {
 
   const Moves& moves_;
   int lane_bits_;
-  uint64_t held_;  // the bits of a lane's number on which the elements of the argument that it holds depend
+  uint64_t held_;  // the bits of a lane's number that decide which elements of the argument the lane holds
   Exchange out_;
   Span taken_;                                   // a basis of the numbers of the lanes from which some lane takes
-  std::vector<uint64_t> same_;                   // XORs of the numbers of two lanes that would take from the same lane
+  std::vector<uint64_t> same_;                   // for each conflict (find_same()): the XOR of the two lanes
   std::vector<std::pair<int, uint64_t>> turns_;  // for each added round: a bit, and the XOR of the lanes it tells apart
 };
 

@@ -189,7 +189,7 @@ class Printer {
   std::map<TileId, SharedFactorPlace> shared_factor_places_;
   bool tiles_are_shaped_ = false;
   Role role_ = Role::kTeams;        // the threads whose part of the body is being printed
-  bool copying_ = false;            // whether this is inside a loop that copiers run
+  bool copying_ = false;            // whether a loop that copiers run is being printed
   const Instr* arrival_ = nullptr;  // the instruction arrive_copied that counts the copies in a loop of copiers
   std::map<BufferId, int> map_of_;  // for each buffer that boxes are copied to: number of their tensor map
   std::vector<std::set<std::string>> declared_;  // names that are declared in each open scope

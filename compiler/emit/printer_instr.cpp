@@ -302,7 +302,7 @@ void Printer::print_map(const Instr& instr, const Place& place) {
           : element_name(instr.result, place.repeat.empty()
                                            ? std::vector<int64_t>(tile_of(instr.result).layout.rank(), 0)
                                            : place.repeat);
-  // The line that defines it already has the note.
+  // The line that defines the tile's value has the comment that names its node already, so define() adds none.
   if (instr.expr.back().origin.node >= 0) noted_tiles_.insert(instr.result);
   define(instr.result, name, names.back());
 }

@@ -82,8 +82,9 @@ void Printer::print_roles() {
     if (role == Role::kCopiers) {
       out_.line(cat("const int place = thread - ", computing, ";"));
       print_maps();
-      print_body(kernel_.passes()[0].body);  // later passes have no copies
-      out_.line("wl_wait<0>();");            // copiers must not end before their copies have
+      // only the first pass has asynchronous copies, so copiers run no other pass
+      print_body(kernel_.passes()[0].body);
+      out_.line("wl_wait<0>();");  // copiers must not end before their copies have ended
     } else {
       print_passes();
     }

@@ -120,7 +120,7 @@ void Printer::print_pack(const Instr& instr, const Place&) {
   for (int64_t number = 0; number < words.registers(); ++number) {
     std::vector<std::string> elements;
     for (int i = 0; i < size; ++i) {
-      // The position of this element among the elements that each thread holds.
+      // Each thread holds element i of the word at this position.
       const int64_t place = at[static_cast<size_t>(number * size + i)];
       const std::string name = cat("t", from, "_", held.register_of(place));
       elements.push_back(held.vector() == 1 ? name : cat("wl_part(", name, ", ", place % held.vector(), ")"));

@@ -142,7 +142,8 @@ class Call {
 
  private:
   NodeId input(const CallValue& value);
-  T wide_integers(const CallValue& value);  // returns a literal that has `low` (literal.h) as a sum of two tensors
+  // returns a literal of integers too wide for a double as the sum of two tensors (Literal::low)
+  T wide_integers(const CallValue& value);
   const CallValue& value(int index) const;
   const onnx::AttributeProto* find(std::string_view name) const;
   // Returns the schema of an attribute; null if the schema has no default for it.

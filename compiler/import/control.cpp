@@ -10,7 +10,7 @@ namespace wl::onnx_import {
 namespace {
 
 constexpr int64_t kMaxIterations = 4096;
-const Opsets kOwnOpsets = {{"", 11}};  // the ops that this file creates are those of opset version 11
+const Opsets kOwnOpsets = {{"", 11}};  // opset version of the ops that this file creates
 
 void set_int(onnx::NodeProto& node, const std::string& name, int64_t value) {
   auto& attribute = *node.add_attribute();
@@ -158,8 +158,8 @@ absl::Status Importer::add_loop(const onnx::NodeProto& node, const ImportContext
   return set_outputs(node, state);
 }
 
-// Unrolls a Scan without a batch axis. `inputs` are the initial states, then the tensors that are scanned along `axes`.
-// Returns the final states, then the collected tensors.
+// Unrolls a Scan without a batch axis. `inputs` are the initial states, followed by the tensors that are scanned along
+// `axes`. Returns the final states, followed by the scan outputs (each stacked from the values of all iterations).
 absl::StatusOr<std::vector<CallValue>> Importer::scan_once(const onnx::NodeProto& node, std::vector<CallValue> inputs,
                                                            const std::vector<int64_t>& axes,
                                                            const ImportContext& context) {
@@ -224,7 +224,8 @@ absl::Status Importer::add_scan(const onnx::NodeProto& node, const ImportContext
     WL_ASSIGN_OR_RETURN(const auto results, scan_once(node, std::move(inputs), axes, context));
     return set_outputs(node, results);
   }
-  // Up to opset version 8, every input of Scan has a leading batch axis.
+  // Up to opset version 8, every input of Scan has a leading batch axis, so each element of the batch is scanned by
+  // itself and the results are stacked.
   if (!node.input(0).empty()) return unimplemented("sequence_lens are not supported");
   const int64_t batch = inputs[0].shape.empty() ? 0 : inputs[0].shape[0];
   if (batch > kMaxIterations) return unimplemented("a batch of ", batch);

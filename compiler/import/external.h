@@ -23,9 +23,9 @@ using ExternalData =
 namespace onnx_import {
 
 // If the values of `tensor` are stored in another file, reads them into `tensor`; leaves other tensors unchanged.
-// `what` names the tensor in messages. Errors: Unimplemented for such a tensor without `read`, InvalidArgument for a
-// location, offset or length that is malformed or does not fit the shape, those of stored_type_of(), and any error of
-// `read`.
+// `what` names the tensor in messages. Errors: Unimplemented if the values are in another file and `read` is empty;
+// InvalidArgument if location, offset or length are malformed or do not fit the shape; those of stored_type_of() and
+// of `read`.
 absl::Status embed(onnx::TensorProto& tensor, const ExternalData& read, std::string_view what);
 
 }  // namespace onnx_import

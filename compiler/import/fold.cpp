@@ -9,10 +9,10 @@
 namespace wl::onnx_import {
 namespace {
 
-// The largest value that is folded while importing, such as shape arithmetic and small tables. Larger values stay ops
-// of the graph.
+// The most elements that a value may have to be folded (computed while importing). Shape arithmetic and small tables
+// are within this limit. Larger values stay ops of the graph.
 constexpr int64_t kFoldElements = kLiteralBytes / 8;
-constexpr int64_t kFoldWork = int64_t{1} << 20;  // the most elements that all nodes of a folded op may have together
+constexpr int64_t kFoldWork = int64_t{1} << 20;  // the most elements that the nodes of a folded op may have in all
 
 absl::StatusOr<Literal> value_of(const Graph& graph, const Output& output) {
   const Node& node = graph.nodes[static_cast<size_t>(output.node)];
@@ -67,7 +67,7 @@ std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodePr
     alone.output(node.output(i), result.node);
   }
   const auto graph = alone.finish();
-  // If all outputs are literals already, the graph need not be evaluated.
+  // Outputs that are literals already need no evaluation. If all outputs are literals, they are the result.
   const auto need = [&](int i) { return !node.output(i).empty() && !(*results)[static_cast<size_t>(i)].literal; };
   bool any = false;
   for (int i = 0; i < node.output_size(); ++i) any |= need(i);

@@ -20,7 +20,8 @@ bool has_body(const onnx::NodeProto& node) {
          (node.op_type() == "If" || node.op_type() == "Loop" || node.op_type() == "Scan");
 }
 
-// Explains why an op has no row in the import table, according to what the standard says about the op.
+// Returns, for an error message about an op without a row in the import table, what the ONNX standard says about the
+// op; "" if the standard explains nothing.
 std::string why_missing(const std::string& domain, const std::string& op, int version) {
   if (!domain.empty()) return "";
   const Schema* schema = schema_of(op, version);
@@ -126,7 +127,8 @@ absl::Status Importer::add_inputs() {
     if (input.name().empty()) return invalid("an input of the graph has no name");
     if (!data_inputs_.insert(input.name()).second) return invalid("input ", input.name(), ": the name occurs twice");
     if (values_.contains(input.name())) {
-      // Before IR version 4, every initializer had to be an input as well; such an input takes the initializer's value.
+      // Before IR version 4, every initializer had to be listed as a graph input as well. Such an input takes the
+      // initializer's value.
       data_inputs_.erase(input.name());
       continue;
     }
@@ -238,7 +240,7 @@ absl::Status Importer::add_outputs() {
 }  // namespace onnx_import
 
 absl::StatusOr<Imported> import_onnx(std::string_view bytes, const ImportOptions& options) {
-  const google::protobuf::LogSilencer silence;  // without this, protobuf prints its own message to the terminal
+  const google::protobuf::LogSilencer silence;  // keeps protobuf from printing messages of its own to the terminal
   if (bytes.empty()) return invalid("not an ONNX model: the file is empty");
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return invalid("an ONNX model in one piece has at most 2 GiB, this one has ", bytes.size(), " bytes");

@@ -25,9 +25,9 @@ struct ImportOptions {
 
 struct Imported {
   Graph graph;
-  // Names of the graph inputs that are weights, in node order. Weights are the inputs that metadata
-  // "warploom.weights" lists, the initializers that nodes read, and tensors that rows computed. An initializer of at
-  // most 64 KiB carries its values (Fill.literal). For a larger one, values are generated until the client supplies
+  // Names of the graph inputs that are weights, in node order. Weights are the inputs that metadata "warploom.weights"
+  // lists, the initializers that nodes read, and tensors that were computed while importing. An initializer of
+  // at most 64 KiB carries its values (Fill.literal). For a larger one, values are generated until the client supplies
   // the real ones: floats with the same mean and standard deviation, integers from the same range.
   std::vector<std::string> weights;
   std::string source;  // metadata "warploom.source", or else the name of the graph; may be empty
@@ -35,9 +35,9 @@ struct Imported {
 
 // Imports `bytes`, a whole serialized ModelProto. Initializers that are scalars or splats (all elements equal) become
 // constants. Small values that depend on constants alone, such as shape arithmetic, are computed while importing.
-// Errors: InvalidArgument for a file that is broken or does not fit `options`; Unimplemented for ops (the message lists
-// all of the main graph), opset versions and element types that are not supported, and for values in other files if
-// `options.external` is absent.
+// Errors: InvalidArgument for a file that is broken or does not fit `options`; Unimplemented for ops that are not
+// supported (the message lists all such ops of the main graph), for opset versions and element types that are not
+// supported, and for values in other files if `options.external` is absent.
 absl::StatusOr<Imported> import_onnx(std::string_view bytes, const ImportOptions& options = {});
 
 }  // namespace wl

@@ -21,8 +21,7 @@ namespace wl::onnx_import {
 using Opsets = std::map<std::string, int>;
 using Names = std::unordered_map<std::string, std::string>;  // maps each name in a body to the name in its copy
 
-// What applies to a node depending on where it is: the opset version of each domain, and the number of bodies around
-// the node.
+// Facts about the body that a node is in: the opset version of each domain, and the number of bodies around the node.
 struct ImportContext {
   const Opsets* opsets;
   int depth = 0;
@@ -45,7 +44,8 @@ class Importer {
   absl::Status add_row(const onnx::NodeProto& node, const std::string& where, const ImportContext& context);
   const CallValue* find(const std::string& name) const;
 
-  // The following functions are defined in bodies.cpp. new_prefix() makes a prefix unique by a running number, bodies_.
+  // The following functions are defined in bodies.cpp. new_prefix() returns a new unique prefix, which contains the
+  // running number bodies_.
   absl::Status enter(const ImportContext& context);
   std::string new_prefix(const onnx::NodeProto& node);
   absl::Status add_function(const onnx::NodeProto& node, const onnx::FunctionProto& function,
@@ -65,11 +65,11 @@ class Importer {
   absl::Status add_scan(const onnx::NodeProto& node, const ImportContext& context);
   absl::StatusOr<std::vector<CallValue>> scan_once(const onnx::NodeProto& node, std::vector<CallValue> inputs,
                                                    const std::vector<int64_t>& axes, const ImportContext& context);
-  // Adds one ONNX op with the given inputs, by the op's row, and returns its output. `make`, if given, sets the
-  // attributes of its node.
+  // Adds one ONNX op with the given inputs, as the op's row of the import table builds it, and returns its output.
+  // `make`, if given, sets the attributes of the op's node.
   absl::StatusOr<CallValue> compute(const std::string& op, const std::vector<CallValue>& inputs,
                                     const std::function<void(onnx::NodeProto&)>& make);
-  // Returns the tensors stacked along a new axis.
+  // Returns the tensors stacked along the new axis `axis`.
   absl::StatusOr<CallValue> stacked(const std::vector<CallValue>& parts, int64_t axis);
   // Returns the slice number `index` of a value along an axis, without that axis.
   absl::StatusOr<CallValue> element(const CallValue& value, int64_t axis, int64_t index);
@@ -83,7 +83,7 @@ class Importer {
   std::unordered_map<std::string, const onnx::FunctionProto*> functions_;
   std::unordered_map<std::string, CallValue> values_;
   std::set<std::string> data_inputs_;
-  int64_t inlined_ = 0;  // the number of nodes and bodies that were inlined so far
+  int64_t inlined_ = 0;  // the number of body copies, and of nodes in them, that were added so far
   int64_t bodies_ = 0;
   Builder builder_;
 };

@@ -75,7 +75,7 @@ bool has_wide_integers(DType dtype) {
   return dtype == DType::i64 || dtype == DType::u64;
 }
 
-// Reads elements that may be stored in pairs, two to a byte.
+// Reads the elements of a tensor; elements of four bits are stored in pairs, two to a byte.
 class ElementReader {
  public:
   ElementReader(const TensorReader& stored, ElementType type) : stored_(stored), type_(type) {}
@@ -105,8 +105,8 @@ Fill fill_of(const TensorReader& reader, DType dtype, int64_t count) {
     double squares = 0;
     for (int64_t i = 0; i < count; ++i) squares += (reader.at(i) - mean) * (reader.at(i) - mean);
     const double stddev = std::sqrt(squares / static_cast<double>(count));
-    // A tensor with infinities or NaN, such as a mask, has no useful mean and deviation. It keeps the default fill,
-    // since its generated values do not matter.
+    // The mean or the deviation of a tensor with infinities or NaN, such as a mask, is not finite. Such a tensor keeps
+    // the default fill, since its generated values do not matter.
     if (std::isfinite(mean) && std::isfinite(stddev)) fill.mean = mean, fill.stddev = stddev;
     return fill;
   }

@@ -22,9 +22,9 @@ struct Literal {
   DType dtype = DType::f32;
   Shape shape;
   std::vector<double> values;  // the only value of a splat; otherwise all values in row-major order
-  // Empty if doubles can hold all values. Otherwise these are 64-bit integers: `values` are multiples of 2048, and
-  // `low` has the lowest 11 bits, which must be added to them. Rows do not see such a literal; it becomes a sum of two
-  // tensors.
+  // Empty if doubles represent all elements exactly. Otherwise the elements are 64-bit integers, and each is the sum
+  // of its entry in `values`, a multiple of 2048, and of its entry here, the lowest 11 bits. Rows of the import table
+  // never see such a literal; they see the sum of two tensors.
   std::vector<double> low = {};
 
   bool is_splat() const { return values.size() == 1; }
@@ -49,8 +49,8 @@ struct ElementType {
   int per_byte = 1;          // the elements in a stored byte: 2 for integers of four bits, else 1
 
   DType stored_dtype() const { return per_byte > 1 ? DType::u8 : dtype; }
-  // Returns the shape of a tensor in stored elements. For two elements in a byte, the last extent is halved if it is
-  // even; otherwise the tensor is flattened.
+  // Returns the shape that a tensor has in stored elements. Where a byte stores two elements, an even last extent is
+  // halved; a tensor whose last extent is odd becomes one-dimensional.
   Shape stored_shape(const Shape& shape) const;
 };
 absl::StatusOr<ElementType> element_type_of(int onnx_type, std::string_view what);

@@ -59,7 +59,7 @@ absl::Status check_attributes(const onnx::NodeProto& node, const Schema& schema)
             out->append(a.name);
           }));
     }
-    // Files older than IR version 2 do not give the types of attributes.
+    // Files older than IR version 2 do not give the types of attributes, so an attribute without a type is accepted.
     if (attribute.type() != AttributeProto::UNDEFINED && attribute.type() != expected->type) {
       return invalid("attribute ", attribute.name(), " is ", AttributeProto::AttributeType_Name(attribute.type()),
                      ", expected ",

@@ -19,7 +19,7 @@ struct SchemaAttribute {
   std::string_view name;
   int type;  // type of the attribute: a number of AttributeProto.AttributeType
   bool required;
-  bool has_default;  // whether there is a default; only those of type INT, FLOAT or STRING are kept
+  bool has_default;  // whether there is a default; only defaults of type INT, FLOAT or STRING are kept
   int64_t integer;
   float number;
   std::string_view text;
@@ -33,7 +33,7 @@ struct SchemaInput {
 struct Schema {
   std::string_view op;
   int since;         // opset version that introduced this version of the op
-  bool deprecated;   // whether the op is deprecated since that opset version
+  bool deprecated;   // whether the op is deprecated from version `since` on
   int first, count;  // the index of the op's first attribute, and the number of its attributes
   int first_input, inputs;
   bool variadic;  // whether the last input stands for any number of inputs

@@ -59,7 +59,8 @@ T stretch(T reduced, const std::vector<int64_t>& axes, const Shape& shape) {
 }
 
 T apply(Op op, std::initializer_list<Arg> operands) {
-  // Operands that are numbers take the dtype of the last tensor, not of the first, which for select is the condition.
+  // Operands that are numbers take the dtype of the last operand that is a tensor. (The first operand of select is its
+  // condition, whose dtype does not fit.)
   T like;
   std::vector<Shape> shapes;
   for (const Arg& arg : operands) {

@@ -146,7 +146,8 @@ Estimate Rounding::stored(Estimate v) const {
   const double bound = std::isnan(v.worst) || std::isnan(v.spread) ? kInfinity : v.bound();
   if (std::isinf(bound)) return {v.value, kInfinity, kInfinity};
   if (!infinite && std::isinf(v.value))
-    // The dtype has no infinity, so kernels store its largest number instead, which no finite bound covers.
+    // A value is infinite, but the dtype has no infinity, so kernels store the dtype's largest number instead. No
+    // finite bound covers that difference.
     return {v.value, kInfinity, kInfinity};
   if (!floating || !std::isfinite(v.value)) return v;
   double magnitude = std::fabs(v.value);
@@ -187,8 +188,8 @@ double Elementwise::value(const double x[3]) const {
   return rounding_.floating || compares_ ? v : to_integer(to_, from_, v);
 }
 
-// Returns the largest change of the result `r` when the operands move within their error intervals. The intervals are
-// sampled at their centres and ends, and at zero if it lies inside.
+// Returns the largest change of the result `r` when the operands vary within their error intervals. Each interval is
+// sampled at its centre and both ends, and at zero if zero lies inside.
 double Elementwise::swing(const Estimate x[3], double r) const {
   double places[3][4];
   int count[3] = {1, 1, 1};
@@ -268,7 +269,8 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
     first += partial[i] * b;
     result.worst += partial[i] * x[i].worst;
     const double spread = partial[i] * x[i].spread;
-    // In x * x both operands are the same value, so their errors add up instead of partly cancelling.
+    // In x * x both operands have the same error. It counts twice, since errors of one value cannot partly cancel each
+    // other.
     const bool twice = i == 1 && x[0].value == x[1].value && x[0].worst == x[1].worst;
     result.spread = twice ? result.spread + spread : std::sqrt(result.spread * result.spread + spread * spread);
   }
@@ -276,13 +278,13 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
     double seen = swing(x, r);
     if (row_.op == Op::mod || row_.op == Op::fmod) seen = std::max(seen, remainder_swing(x));
     const bool smooth = std::isfinite(result.worst) && std::isfinite(result.spread);
-    // Many values may fall on the wrong side of a jump together, so the errors of jumps do not average out as those of
-    // roundings do.
+    // Errors of many values may be on the same side of a jump, so these errors do not average out as those of roundings
+    // do.
     const double deviation = jumps_ && row_.op != Op::pow ? seen : seen / kConfidence;
     result.worst = smooth ? std::max(result.worst, seen) : seen;
     result.spread = smooth ? std::max(result.spread, deviation) : deviation;
   }
-  // The product of the two factors' errors is of second order, but where both factors are zero it is the only error.
+  // The product of both factors' errors is usually negligible, but where both factors are zero it is the only error.
   if (row_.op == Op::mul || row_.op == Op::fma) {
     double both = x[0].bound() * x[1].bound();
     set(result.worst + both, result.spread + both / kConfidence);
@@ -300,26 +302,26 @@ Estimate Elementwise::operator()(const Estimate x[3]) const {
     v.value = value(at);
     if (!rounding_.floating) v.whole = bits_of(to_, v.value);
   }
-  // The sign of a zero is not promised, so the sign of the infinity that a division by zero gives is not promised
-  // either.
+  // Division by a zero gives an infinity with the sign of the zero. That sign is not promised, so the result has no
+  // bound.
   const double divisor = at[row_.op == Op::div ? 1 : 0];
   if (std::isinf(v.value) && divisor == 0 &&
       (divides || row_.op == Op::rcp || row_.op == Op::rsqrt || row_.op == Op::pow))
     return {v.value, kInfinity, kInfinity};
   if (x[0].worst > 0 || x[1].worst > 0 || x[2].worst > 0) propagate(x, v);
   if (row_.op == Op::cast && saturates(to_) && std::fabs(v.value) > rounding_.largest) {
-    // Casts saturate in kernels, so the exact result is rounded to the dtype here. Its error stays the same, except
-    // where an inexact infinity becomes the largest finite number: that result has an infinite bound.
+    // Casts saturate in kernels, so the exact result is also rounded to the dtype. Its error stays the same, with one
+    // exception: if an inexact infinity becomes the largest finite number, the bound becomes infinite.
     const bool infinite = std::isinf(v.value);
     v.value = round_to(to_, v.value);
     return infinite && std::isfinite(v.value) && v.bound() > 0 ? Estimate{v.value, kInfinity, kInfinity} : v;
   }
-  // At an infinite operand a function returns its limit, which is exact if it is a whole number.
+  // If its operand is infinite, a function returns its limit. A limit that is a whole number has no rounding error.
   const bool limit = std::isinf(at[0]) && row_.arity == 1 && x[0].worst == 0 && v.value == std::trunc(v.value);
   // The rounding error is relative to the rounded value, which may exceed v.value by as much as the bound.
   const double reach = std::fabs(v.value) + (std::isfinite(v.bound()) ? v.bound() : 0);
   if (relative_ > 0 && std::isfinite(v.value) && !limit) v.add_error(relative_ * reach + rounding_.tiny);
-  // Machines without a fused multiply-add round the product as well.
+  // Machines without a fused multiply-add also round the product, which adds an error.
   if (row_.op == Op::fma && rounding_.floating && std::isfinite(v.value))
     v.add_error(rounding_.unit * std::fabs(at[0] * at[1]));
   return rounding_.stored(v);

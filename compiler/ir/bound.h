@@ -43,19 +43,19 @@ int64_t integer_result(Op op, DType from, DType to, const int64_t x[3]);
 struct Rounding {
   explicit Rounding(DType dtype);
   // Returns `v`, the result of an operation before rounding, as the dtype stores it. A value that certainly overflows
-  // becomes an exact infinity. The bound is infinite in three cases: the result may be finite or infinite, the bound is
-  // NaN, or the value is infinite but the dtype has no infinity.
+  // becomes an exact infinity. The bound becomes infinite if it is uncertain whether the value overflows, if the bound
+  // is NaN, or if the value is infinite but the dtype has no infinity.
   Estimate stored(Estimate v) const;
   bool floating;
   double unit, tiny, largest;
-  // Whether a value may stay finite that the dtype cannot hold, as fused kernels keep f32 between ops.
+  // whether a value that is too large for the dtype may stay finite, because fused kernels keep f32 between ops
   bool wider_allowed;
   bool infinite;  // whether the dtype has infinities
 };
 
-// The error of a sum of n terms. It consists of the errors of the terms and of the roundings in the accumulator for
-// sums of `dtype`, which are relative to the sum of the terms' magnitudes. Only sums of at most kConfidence^2 terms get
-// the true worst case.
+// The error of a sum of n terms. It consists of the terms' own errors and of the rounding errors of the accumulator
+// that kernels use for sums of `dtype`, which are relative to the sum of the terms' magnitudes. The true worst case is
+// used only for at most kConfidence^2 terms; for more, kConfidence standard deviations replace it.
 struct SumErrors {
   SumErrors(DType dtype, int64_t n);
   // Returns the sum `value` with the error that it has after rounding to the dtype. `worst`, `squares` and `magnitude`

@@ -39,7 +39,8 @@ std::vector<int64_t> normalised_axes(std::vector<int64_t> axes, size_t rank) {
 
 NodeId Builder::fail(absl::Status status) {
   if (status_.ok()) status_ = std::move(status);
-  // The caller gets the number of this placeholder node, so that it can go on building; finish() reports the error.
+  // The caller gets the number of this placeholder node, so that it can continue building after the mistake. finish()
+  // reports the error.
   graph_.nodes.push_back(Node{});
   return static_cast<NodeId>(graph_.nodes.size()) - 1;
 }

@@ -14,7 +14,8 @@ class Chooser {
  public:
   explicit Chooser(uint64_t seed) : state_(seed) {}
   int64_t below(int64_t n) { return static_cast<int64_t>(split_mix(state_) % static_cast<uint64_t>(n)); }
-  // Returns a coordinate in [0, extent): half of the time an edge of a likely tile, otherwise any.
+  // Returns a coordinate in [0, extent): with a probability of one half an edge of a likely tile, otherwise any
+  // coordinate.
   int64_t coordinate(int64_t extent) {
     if (split_mix(state_) & 1) return below(extent);
     switch (below(4)) {
@@ -80,7 +81,7 @@ std::vector<Query> sample_queries(const Graph& graph, uint64_t seed, int samples
 
 absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, int samples, int rows) {
   const std::vector<Query> queries = sample_queries(graph, seed, samples, rows);
-  // Generated indices may lie outside their axes. Kernels then read the nearest element, and so must the oracle.
+  // Generated indices may lie outside their axes. Kernels then read the nearest element, so the oracle does the same.
   WL_ASSIGN_OR_RETURN(auto values,
                       evaluate(graph, generated_inputs(graph, seed), queries, BeforeJumps::kExact, Outside::kNearest));
   Check check{.seed = seed, .samples = {}};

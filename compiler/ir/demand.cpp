@@ -6,10 +6,12 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 36;  // the most elements of a tensor; a set of them has 16 million pages
-constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // the most demanded elements of all tensors, each of 16 to 24 bytes
+// The most elements of a tensor; a full ElementSet of so many has 16 million pages.
+constexpr int64_t kMaxElements = int64_t{1} << 36;
+// The most demanded elements of all tensors together; each takes 16 to 24 bytes.
+constexpr int64_t kMaxDemanded = int64_t{1} << 30;
 
-// Whether the node's values can change by much when a float operand changes by little.
+// Whether a small change of a float operand can cause a large change of the node's values.
 bool has_jumps(const Graph& graph, const Node& node) {
   if (class_of(node.op) != OpClass::kElementwise || !is_float(graph.nodes[node.operands[0]].dtype)) return false;
   return info(node.op).slope == Slope::kJumps || !is_float(node.dtype);
@@ -241,8 +243,9 @@ void Evaluator::demand_contract(const Node& at, const ElementSet& set) {
   }
 }
 
-// Which elements of operand 0 are demanded depends on the values of the index. If the index depends on no other
-// take_along, it is evaluated first; otherwise the whole axis is demanded.
+// Demands elements of a take_along's operands. Which elements of operand 0 are demanded depends on the values of the
+// index. If the index is not itself computed by a take_along, its values are computed first; otherwise all elements
+// along the axis are demanded.
 absl::Status Evaluator::demand_take_along(NodeId id, const ElementSet& set) {
   const Node& at = node(id);
   set_of(at.operands[1]).insert_all(set);

@@ -92,7 +92,7 @@ void Evaluator::compute_elementwise(NodeId id, const ElementSet& set, Column& ou
   const Node& at = node(id);
   int arity = info(at.op).arity;
   Elementwise apply(at.op, node(at.operands[at.op == Op::select ? 1 : 0]).dtype, at.dtype);
-  bool same[3] = {};  // for each operand: whether its demanded elements are those of this node
+  bool same[3] = {};  // for each operand: whether the same elements of it are demanded as of this node
   for (int j = 0; j < arity; ++j) same[j] = sets_[at.operands[j]]->count() == set.count();
   size_t k = 0;
   set.for_each([&](int64_t i) {
@@ -192,7 +192,7 @@ struct Accumulator {
   DType dtype;
   bool floating;
   double value = 0, worst = 0, spread = 0, squares = 0, magnitude = 0, upper = 0;
-  int64_t whole = 0;  // the bits of the result if it is an integer
+  int64_t whole = 0;  // if the result is an integer, its bits
 };
 
 }  // namespace

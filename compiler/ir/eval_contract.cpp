@@ -10,13 +10,13 @@ namespace wl {
 namespace {
 
 struct Pair {
-  int32_t a, b;      // the two rows that are multiplied: their numbers in operands a and b
-  int64_t position;  // where the output column stores the dot product of these rows
+  int32_t a, b;      // the two rows to be multiplied: the number of a row of operand a, and that of a row of operand b
+  int64_t position;  // position in the output column at which the dot product of these rows is stored
 };
 
-// The rows that are needed for the demanded results, each of which is the dot product of two rows: the elements of a
-// and of b that it sums over. `bases` has the first element of each row of a and of b, and `pairs` the two rows of each
-// result.
+// The rows of both operands that a contraction needs. Each result is the dot product of a row of a and a row of b; a
+// row is the elements that one result sums over. `bases` has the first element of each row, for a and for b; `pairs`
+// has the two rows of each result.
 struct Rows {
   std::vector<int64_t> bases[2];
   std::vector<Pair> pairs;
@@ -44,17 +44,18 @@ Rows rows_of(const ElementSet& set, const ContractMaps& maps, const int64_t size
   return out;
 }
 
-// A panel of each operand, which is a contiguous copy of some of its rows, and the numbers of the panels' first rows.
+// One panel (a contiguous copy of some rows) of each operand, and the number of the first row in each panel.
 struct Panels {
   Panel a, b;
   int32_t a_first = 0, b_first = 0;
 };
 
-// Computes the dot products of those pairs whose rows lie in the two panels, in blocks of up to 2 x 4. `pairs` must be
-// sorted.
+// Computes the dot products of `pairs`, whose rows lie in the two panels, in blocks of up to 2 x 4 results. `pairs`
+// must be sorted.
 void put_products(const PanelProduct& multiply, const Panels& panels, std::span<const Pair> pairs, Column& out) {
   for (size_t begin = 0; begin < pairs.size();) {
-    // Takes all pairs of one row of a, together with those of the next row if they have the same rows of b.
+    // Takes all pairs of one row of a. If the next row of a is paired with the same rows of b, its pairs are taken as
+    // well.
     size_t row_end = begin;
     while (row_end < pairs.size() && pairs[row_end].a == pairs[begin].a) ++row_end;
     size_t width = row_end - begin, next_end = row_end;
@@ -88,7 +89,7 @@ void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& 
   const NodeId ids[2] = {at.operands[0], at.operands[1]};
   ContractMaps maps(at, node(ids[0]).shape, node(ids[1]).shape);
   const int64_t terms = maps.terms;
-  if (terms == 0) return;  // the sum of no terms is zero, as `out` already is
+  if (terms == 0) return;  // a sum of no terms is zero, and `out` already holds zeros
   const std::vector<int64_t> steps[2] = {maps.a_step.all(), maps.b_step.all()};
   const int64_t padded = (terms + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
 
@@ -125,7 +126,7 @@ void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& 
   }
   if (is_float(at.dtype) || size_of(at.dtype) < 4) return;
   if (largest(columns_[ids[0]]) * largest(columns_[ids[1]]) * static_cast<double>(terms) < 0x1p53) return;
-  // The sums of these integers may exceed what a double holds exactly, so they are computed again, modulo 2^64.
+  // Sums of integers may exceed what a double holds exactly, so they are computed again as integers, modulo 2^64.
   IndexCursor a_base(maps.a_row), b_base(maps.b_row);
   size_t k = 0;
   set.for_each([&](int64_t i) {

@@ -34,25 +34,26 @@ struct Column {
   static float up(double error) { return static_cast<float>(error * (1 + 0x1p-22) + (error > 0 ? 0x1p-149 : 0)); }
 };
 
-// Where a reduction reads its operand. `outer` maps an output element to the first operand element that is reduced to
-// it; `inner` gives the offsets from that element to all of them.
+// Where a reduction reads its operand. `outer` maps each output element to the first of the operand elements that are
+// reduced to it; `inner` gives the offsets of all these elements from the first one.
 struct ReduceMaps {
   ReduceMaps(const Node& node, const Shape& operand);
   IndexMap outer, inner;
 };
 
-// Where a contraction reads its operands. `a_row` and `b_row` map an output element to the first element of a and of b
-// that it is computed from; `a_step` and `b_step` give the `terms` offsets along the summed letters.
+// Where a contraction reads its operands a and b. An output element is a sum over the `terms` values of the summed
+// letters. `a_row` and `b_row` map the output element to the first element of a and of b that it needs; `a_step` and
+// `b_step` give the offsets from there to the elements of all terms.
 struct ContractMaps {
   ContractMaps(const Node& node, const Shape& a, const Shape& b);
   IndexMap a_row, b_row, a_step, b_step;
   int64_t terms = 1;
 };
 
-// How the oracle computes the values before a jump (a comparison, floor, a conversion to integers), since their last
-// bits can decide on which side of the jump the operand falls. kExact: as exactly as a double can. kRounded: rounded to
-// the dtype after every operation, as a program that stores each value does. The oracle's bounds cover both sides;
-// kRounded is for callers that need the value that other programs compute.
+// How the oracle computes the operand of a jump (a comparison, floor, a conversion to integers), whose last bits can
+// decide on which side of the jump it falls. kExact: as exactly as a double can. kRounded: rounded to the dtype after
+// every operation, as in a program that stores each value. The oracle's bounds cover both sides of the jump; kRounded
+// is for callers that need the value which other programs compute.
 enum class BeforeJumps { kExact, kRounded };
 
 // What happens if an index of a take_along lies outside its axis: an error, or the nearest element is read, as by
@@ -100,12 +101,12 @@ class Evaluator {
   std::vector<bool> rounded_;           // for each node: whether its values are rounded to its dtype
   std::vector<std::unique_ptr<ElementSet>> sets_;  // for each node: its demanded elements; null if there are none
   std::vector<Column> columns_;
-  std::vector<NodeId> last_user_;  // for each node: its last user, after which its values are freed unless queried
+  // For each node: the last node that uses it, after which its values are freed unless queried.
+  std::vector<NodeId> last_user_;
   int64_t demanded_ = 0;
 };
 
-// Where an element of a pad or concat comes from: the number of the operand, or -1 for the pad value, and the index in
-// that operand.
+// Which operand an element of a pad or concat comes from (-1: it is the pad value), and its index in that operand.
 struct Origin {
   int operand;
   int64_t index;

@@ -39,7 +39,7 @@ struct OpInfo {
   int arity;  // the number of operands; -1: one or more
   std::string_view ints, ints2;
   int cost;       // the issue slots that computing one element takes
-  ViewKind view;  // for views only: how their elements lie in their operands (ops.def)
+  ViewKind view;  // for views only: how the elements of the view lie in its operands (ops.def)
   Op combine;     // for reductions and contractions: the op that joins partial results
   // `takes` and the fields after it are for elementwise ops only.
   Takes takes;
@@ -48,14 +48,14 @@ struct OpInfo {
   ResultType result;
   double ulps;
   std::string_view spelling;  // the op's text in kernels; "": a call of the prelude's function wl_<name>
-  // `value` returns the op's result at (x, y, z). `partials` returns the absolute values of its partial derivatives
-  // there, given the result r.
+  // `value` returns the op's result at (x, y, z). `partials` stores the absolute values of the partial derivatives at
+  // (x, y, z) to `out`; `r` is the result there.
   double (*value)(double x, double y, double z);
   void (*partials)(double x, double y, double z, double r, double out[3]);
 };
 std::span<const OpInfo> ops();  // returns kOps, in the order of enum Op
 const OpInfo& info(Op op);
-// The largest cost of an element, in issue slots, at which a kernel computes a value again for every use, rather than
+// The largest cost of an element, in issue slots, at which a kernel computes a value again for every use instead of
 // storing and loading it.
 inline constexpr int kCheapWork = 4;
 inline OpClass class_of(Op op) {

@@ -51,9 +51,9 @@ struct ViewMap {
     size_t axis = 0;  // the number of an axis of the view
     int64_t by = 1;
   };
-  // The coordinate along one axis of the operand is base + the sum of (by * the view's coordinate along `axis`) over
-  // `steps`. If `padded` is set, that coordinate may lie outside the operand; the view's element is then the node's
-  // `value`.
+  // The coordinate along one axis of the operand is `base` plus the sum of by * (the view's coordinate along `axis`)
+  // over all `steps`. If `padded` is set, this coordinate may lie outside the operand; such an element of the view has
+  // the value Node::value.
   struct Axis {
     int64_t base = 0;
     std::vector<Step> steps = {};

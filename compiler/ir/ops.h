@@ -12,9 +12,9 @@ double nan_min(double x, double y);  // returns the smaller operand; NaN if eith
 double nan_max(double x, double y);
 double floor_mod(double x, double y);  // returns x modulo y with the sign of y, as in Python
 double sign_of(double x);              // returns the sign of x: -1, 0 or 1; NaN for NaN
-double safe_log(double x);             // returns log|x|, but a finite number at 0
+double safe_log(double x);             // returns log|x|, but a finite number for x = 0
 
-// Bit operations on 64-bit integers that are held in doubles. NaN counts as 0, and values of 2^63 or more as unsigned
+// Bit operations on 64-bit integers that are held in doubles. NaN counts as 0. Values of 2^63 or more count as unsigned
 // integers.
 double bit_and(double x, double y);
 double bit_or(double x, double y);

@@ -12,10 +12,11 @@
 
 namespace wl {
 
-// One operand's part in the error of dot products. If the operands have the errors ea and eb, the error is the sum of
-// f(|a|) f(eb) + f(ea) f(|b| + eb) over the terms, where f(x) = x for the worst case and f(x) = x * x for the spread.
-// `factor` holds f(|a|) or f(|b| + eb), and `error` holds f(ea) or f(eb). Each is divided by its largest entry, so that
-// squares stay in the range of f32; `factor_scale` and `scale` undo the division.
+// One operand's part in the error of dot products. With the errors ea and eb of the operands a and b, the error of a
+// dot product is the sum of f(|a|) f(eb) + f(ea) f(|b| + eb) over its terms, where f(x) = x for the worst case and f(x)
+// = x * x for the spread. `factor` holds f(|a|) for operand a or f(|b| + eb) for b, and `error` holds f(ea) or f(eb).
+// Each is divided by its largest entry, so that squares stay in the range of f32; `factor_scale` and `scale` undo the
+// division.
 struct ErrorPanel {
   std::vector<float> factor, error;
   double factor_scale = 1, scale = 1;
@@ -24,10 +25,10 @@ struct ErrorPanel {
 
 // The rows of one operand of a contraction, copied to be contiguous.
 struct Panel {
-  // Copies one row for each entry of `bases`, which is the row's first element; `steps` are the offsets from it to all
-  // elements. Zeros fill the row up to `padded` terms. `positions` says where `from` holds an element. `second`: this
-  // is operand b, whose factors include its own error. `literal_worst`: as in SumErrors; if not set, `worst` is not
-  // used. `inexact`: a relative error that every element has in addition to its own.
+  // Copies one row for each entry of `bases`, the number of the row's first element; `steps` are the offsets from it to
+  // all elements. Each row is filled with zeros up to `padded` terms. `positions` gives the place of an element in
+  // `from`. `second`: whether this is operand b, whose factors include its own error. `literal_worst`: as in SumErrors;
+  // if not set, `worst` is not used. `inexact`: a relative error that every element has in addition to its own.
   void gather(const Column& from, const ElementSet& positions, std::span<const int64_t> bases,
               const std::vector<int64_t>& steps, int64_t padded, bool second, bool literal_worst, double inexact);
   std::vector<double> value;
@@ -57,7 +58,8 @@ class PanelProduct {
                   Doubles& total) const;
   DType dtype_;
   SumErrors errors_;
-  double flushed_;  // error of a dot product of factors up to 1 if kernels may treat denormals as zeros; else 0
+  // Error of a dot product of factors of at most 1 if kernels may treat denormals as zeros; otherwise 0.
+  double flushed_;
   int64_t padded_;
   double inexact_;
   void (*multiply_)(const double*, const double*, int64_t, int, int, double[2][4]);

@@ -142,8 +142,8 @@ class Parser {
     return invalid(number_, " has more digits than a double holds; only a constant may");
   }
 
-  // Replaces a constant that a double cannot hold by the sum of two constants. The second of them consists of the
-  // lowest 11 bits.
+  // Replaces an integer constant that a double cannot hold by the sum of two constants: one without the lowest 11 bits,
+  // and one of these bits.
   absl::Status split(uint64_t bits, Node& node) {
     Node low = node;
     node.value = integer_of(node.dtype, bits & ~kLow);

@@ -47,8 +47,8 @@ std::string quote(std::string_view text) {
   return result + "\"";
 }
 
-// Returns the bytes of the values, each as an f32 or, with T = double, an f64, of which the low byte comes first;
-// nullopt if T cannot hold one of the values.
+// Returns the bytes of the values in little endian, each value as a T (float or double); nullopt if T cannot hold one
+// of the values.
 template <typename T>
 std::optional<std::string> bytes_of(const std::vector<double>& values) {
   std::string bytes;

@@ -22,8 +22,8 @@ Range join(const Range& a, const Range& b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high)};
 }
 
-// Returns the smallest range that holds f(x, y) for every end x of `a` and every end y of `b`; infinite if one of these
-// results is NaN.
+// Returns the smallest range that contains f(x, y) for both ends x of `a` and both ends y of `b`. If one of these
+// results is NaN, the range is infinite.
 template <typename F>
 Range of_corners(const Range& a, const Range& b, F f) {
   Range result{kInfinity, -kInfinity};
@@ -47,7 +47,7 @@ class Ranges {
     const Range whole = whole_range(at.dtype);
     if (++looked_at_ > kMostNodes || elements(at.shape) == 0) return whole;
     const Range found = computed(at).value_or(whole);
-    // An integer result that does not fit the dtype wraps, so it may be anywhere in the dtype's range.
+    // An integer result that does not fit into the dtype wraps around, so its range is the whole range of the dtype.
     return known_[id] = !found.empty() && found.within(whole) ? found : whole;
   }
 
@@ -176,7 +176,7 @@ class Wishes {
  private:
   static bool is_known(const Range& range) { return range.low > -kInfinity || range.high < kInfinity; }
 
-  // Narrows the wanted range of a node to `range`. A `range` that has no number in common with the wanted range is
+  // Narrows the range that is wanted for a node to `range`. If the two ranges have no number in common, `range` is
   // ignored.
   void want(NodeId id, Range range) {
     if (is_float(lookup_(id).dtype) || lookup_(id).dtype == DType::b1) return;
@@ -217,7 +217,7 @@ class Wishes {
       const Range range = range_of(lookup_, at.operands[i]), whole = whole_range(at.dtype);
       if (!follows_[at.operands[i]] && range.low > whole.low && range.high < whole.high) known[i] = range;
     }
-    // If neither operand has a known range, each gets about half of the wanted range.
+    // If neither operand has a known range, each operand gets about half of the range that is wanted for the result.
     if (!known[0] && !known[1] && (at.op == Op::add || at.op == Op::sub)) {
       const double half = std::floor(wanted.high / 2);
       want(x, {at.op == Op::add ? wanted.low : half, at.op == Op::add ? half : wanted.high});

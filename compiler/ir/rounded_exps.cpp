@@ -11,7 +11,8 @@ bool is_narrow_float(DType dtype) {
   return is_float(dtype) && size_of(dtype) < 4;
 }
 
-// Whether a relative error of an operand causes a relative error of the result that is at most about as large.
+// Whether the op turns a relative error of an operand into a relative error of the result that is at most about as
+// large.
 bool keeps_relative_errors(const Node& node) {
   switch (class_of(node.op)) {
     case OpClass::kView:
@@ -31,8 +32,8 @@ bool keeps_relative_errors(const Node& node) {
 }  // namespace
 
 std::vector<bool> rounded_exps(const Graph& graph) {
-  // rounded[id]: whether the value is rounded to a narrow float on every path to an output, and before that passes only
-  // ops that keep relative errors. Users follow their operands in the graph, so the loop runs backwards.
+  // rounded[id]: whether, on every path to an output, the value is rounded to a narrow float and until then passes only
+  // ops that keep relative errors. The users of a node come after it in the graph, so the loop runs backwards.
   std::vector<bool> rounded(graph.nodes.size(), true);
   for (const Output& output : graph.outputs)
     if (!is_narrow_float(graph.nodes[output.node].dtype)) rounded[output.node] = false;
@@ -64,8 +65,9 @@ bool rounds_all_exps(const Graph& graph) {
 double error_of_rounded_exp(double x, double value) {
   constexpr double kUnit = 0x1p-24;  // unit roundoff of f32
   if (!std::isfinite(x) || !std::isfinite(value)) return 0;
-  // 1.5 |x| covers the roundings of the constant log2(e) and of its product with x, 4 covers two units in the last
-  // place of the instruction, and the smallest normal number covers results that are flushed to 0.
+  // The terms of this bound: 1.5 |x| covers the roundings of the constant log2(e) and of its product with x; 4 covers
+  // an error of two units in the last place of the exp instruction; the smallest normal number covers results that are
+  // flushed to 0.
   return (1.5 * std::fabs(x) + 4) * kUnit * std::fabs(value) + static_cast<double>(std::numeric_limits<float>::min());
 }
 

@@ -17,9 +17,9 @@ std::vector<bool> rounded_exps(const Graph& graph);
 // Whether the graph has an exp and rounded_exps() is true for every exp in it.
 bool rounds_all_exps(const Graph& graph);
 
-// Returns the absolute error that an exp of rounded_exps() may have in addition to that of any exp; `value` is its
-// result for `x`. Its argument may be multiplied by log2(e) and rounded once, and results below the smallest normal
-// number of f32 may be 0.
+// Returns how much larger the absolute error of an exp that rounded_exps() marks may be than that of other exps;
+// `value` is its result for `x`. The kernel may multiply the argument by log2(e) and round it once, and results below
+// the smallest normal number of f32 may become 0.
 double error_of_rounded_exp(double x, double value);
 
 }  // namespace wl

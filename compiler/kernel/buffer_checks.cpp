@@ -50,8 +50,8 @@ bool stores_first(const Instr& instr, BufferId buffer) {
 }
 
 // Whether two buffers ever hold values at the same time. If both are used by the same loop and nowhere else, and the
-// loop stores to each buffer before loading from it, neither buffer holds a value from one iteration to the next, so
-// the loop's body decides.
+// loop stores to each buffer before loading from it, neither buffer holds a value from one iteration to the next. In
+// this case the function examines the loop's body alone.
 bool hold_at_once(std::span<const Instr> body, BufferId a, BufferId b) {
   const Lifetime one = lifetime_in(body, a), other = lifetime_in(body, b);
   if (one.first == nullptr || other.first == nullptr || one.begin > other.end || other.begin > one.end) return false;

@@ -63,7 +63,7 @@ class KernelBuilder {
 // Returns the derived variable (min(of...) / div) % mod of a kernel: an equal one that exists already, or a new one.
 VarId derived_var(Kernel& kernel, std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
 
-inline constexpr VarId kBlockVar = 0;  // the variable that is the block's number (kTeamVar: kernel.h)
+inline constexpr VarId kBlockVar = 0;  // the variable that is the block's number
 Affine fixed(int64_t base);
 Affine affine(VarId var, int64_t coefficient = 1, int64_t base = 0);
 // The affine expression a + factor * b.
@@ -74,9 +74,10 @@ Instr store_instr(TileId value, Slice slice, bool streaming);
 // Prefetches into the cache of this level the elements that a load of a tile with the layout of `of` would read.
 Instr prefetch_instr(TileId of, Slice slice, int level);
 Instr fill_instr(TileId result, double value);
-Instr fold_instr(TileId into, TileId value, Op combine);              // folds over axis 1
-Instr cross_instr(TileId result, TileId from, Op combine);            // combines lanes over axis 1
-Instr convert_instr(TileId result, TileId from, Slice through = {});  // without `through`, no shared memory is used
+Instr fold_instr(TileId into, TileId value, Op combine);    // folds over axis 1
+Instr cross_instr(TileId result, TileId from, Op combine);  // combines lanes over axis 1
+// without `through`, elements must not move to another wave
+Instr convert_instr(TileId result, TileId from, Slice through = {});
 Instr view_instr(TileId result, TileId from);
 Instr words_instr(TileId result, DType element, Slice slice);
 Instr words_across_instr(TileId result, DType element, Slice slice, int64_t gap);

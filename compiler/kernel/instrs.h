@@ -49,9 +49,10 @@ struct InstrInfo {
   bool loads() const { return slice == SliceUse::kLoads; }
   bool stores() const { return slice == SliceUse::kStores; }
   bool accesses_memory() const { return loads() || stores(); }
-  bool is_async_copy() const { return has(Operand::into); }      // whether the copy stores later than it loads
-  bool is_indexed() const { return has(Operand::index); }        // whether addresses depend on the values of a tile
-  bool reads_arguments() const { return !has(Operand::shape); }  // whether arguments are read, not only their layouts
+  bool is_async_copy() const { return has(Operand::into); }  // whether the instruction starts an asynchronous copy
+  bool is_indexed() const { return has(Operand::index); }    // whether addresses depend on the values of a tile
+  // whether the values of the arguments are read, not only their layouts
+  bool reads_arguments() const { return !has(Operand::shape); }
   bool is_barrier() const { return order >= Order::kBlock; }
 };
 std::span<const InstrInfo> instrs();  // the rows of all instructions, in the order of InstrOp

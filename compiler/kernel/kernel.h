@@ -92,7 +92,7 @@ struct KernelBuffer {
   std::vector<int64_t> shape;  // extents of the buffer's axes; elements are in row-major order
   Level level = Level::kGlobal;
   bool output = false;      // whether a global buffer is an output; global buffers come first, in call order
-  bool once = false;        // whether an output has no element that is stored twice
+  bool once = false;        // of an output: whether the kernel stores no element twice
   int64_t byte_offset = 0;  // except for globals: offset in the block's scratch or in the workspace, a multiple of 64
   Swizzle swizzle = {};     // for shared buffers; offsets in slices count elements before the permutation
   int arrivals = 0;         // for shared i64 buffers whose elements count phases: how many arrivals end a phase
@@ -103,8 +103,8 @@ struct KernelBuffer {
 // first graph is the group; a stitched group has one for each stage beside it, a packed one for each member.
 using NodeListing = std::vector<std::vector<std::string>>;
 
-// The operation that a value belongs to: a node, and the number of its graph in the NodeListing. It says nothing about
-// what a kernel computes, so all origins are equal, and the text form of a kernel has none.
+// The operation that a value belongs to: a node, and the number of its graph in the NodeListing. Origins only serve
+// comments. So any two origins compare equal, and the text form of a kernel has none.
 struct NodeOrigin {
   NodeId node = -1;  // the number of the node in its graph; -1: unknown
   int graph = 0;

@@ -41,10 +41,10 @@ struct Moves {
 };
 
 // Returns the moves between two layouts of the same shape, both valid (Layout::check), for a team of `team` threads of
-// which `wave` form a wave (both powers of two). The sum over all axes of the number of coordinate bits, that of the
-// layout with more bits along the axis, may be at most kMostCoordinateBits. An axis that one layout counts by bits and
-// the other by outermost repeats is counted by bits in both, as far as the longer of them goes. The outermost repeats
-// that remain are then the same in both layouts, except that one may have more beyond the shape.
+// which `wave` form a wave (both powers of two). If one layout has fewer coordinate bits along an axis than the other,
+// its outermost repeats become further bits, so that both have the same number of bits. These numbers of all axes may
+// sum up to at most kMostCoordinateBits. The outermost repeats that remain are the same in both layouts, except that
+// one may have more beyond the shape.
 Moves moves_between(const Layout& from, const Layout& to, int team, int wave);
 
 // Returns the XOR of the entries of `listed` whose bits are set in `number`; bits beyond the end of the list are

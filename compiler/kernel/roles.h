@@ -32,9 +32,9 @@ class Told {
  public:
   explicit Told(const Kernel& kernel) : kernel_(kernel) {}
 
-  // clash: an earlier access that must be done before `access`, the next access of its role, but that neither a phase
-  // nor a barrier orders before it. unfinished: a copy that nobody has waited for and whose destination `access` may
-  // touch. Both return null if there is none.
+  // Both functions are called before `access`, the next access of its role, and return null if they find nothing
+  // wrong. clash() returns an earlier access that must be done before `access`, although neither a phase nor a barrier
+  // orders the two. unfinished() returns a copy that nobody has waited for and whose destination `access` may touch.
   const SharedAccess* clash(const SharedAccess& access) const;
   const SharedAccess* unfinished(const SharedAccess& access) const;
   void add(const SharedAccess& access);

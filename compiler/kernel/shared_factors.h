@@ -22,7 +22,7 @@
 
 namespace wl {
 
-// Rows of 64: those of the sums that one group of waves computes, and the rows or columns of a factor in one panel.
+// One group of waves computes blocks of this many rows of sums. A panel has this many rows or columns of a factor.
 inline constexpr int64_t kSharedFactorRows = 64;
 inline constexpr int64_t kSharedFactorColumns = 256;  // the most columns of sums that one instruction computes
 // The number of elements in a row of 128 bytes, which is also the step along k.

@@ -1,6 +1,6 @@
 // Kernels that call a library. They compete with the generated candidates if a group is a product with an epilogue and
 // the job allows the library. A plan of such a kernel begins, for example, with "plan 2 target=cpu:avx512
-// class=onednn". Each library is a row of library.cpp.
+// class=onednn". Each library is a row of the table in library.cpp.
 #pragma once
 
 #include <optional>

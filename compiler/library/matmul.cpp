@@ -23,8 +23,8 @@ class Matmul {
     if (outer.size() > 1 || domain_.reduced.size() != 1 || product_.convolution) return std::nullopt;
     batch_ = outer.empty() ? -1 : outer[0];
     depth_ = domain_.reduced[0];
-    // The library's rows are the loop along which the result is contiguous: the domain's columns here, or else its
-    // rows.
+    // What the library calls rows is the loop along which the result is contiguous. That is the loop over the domain's
+    // columns or, if the result is not contiguous along these, the loop over the domain's rows.
     const bool along_columns = product_.result.strides[domain_.n.back()] == 1 || extent(domain_.n.back()) == 1;
     rows_ = along_columns ? domain_.n.back() : domain_.m.back();
     columns_ = along_columns ? domain_.m.back() : domain_.n.back();
@@ -50,8 +50,8 @@ class Matmul {
     return static_cast<int>(std::find(inputs.begin(), inputs.end(), tensor.input) - inputs.begin());
   }
 
-  // Describes the tensor as a matrix whose columns are contiguous along `down`; false if it is not contiguous along
-  // this loop.
+  // Describes the tensor as a matrix whose columns run along the loop `down` and whose rows run along the loop
+  // `across`. Returns false if the library cannot read it so, for example because it is not contiguous along `down`.
   bool matrix(const ProductTensor& tensor, AtomId down, AtomId across, MatmulMatrix& out) const {
     out = {argument(tensor), tensor.offset, extent(down), extent(across), 0, stride(tensor, batch_)};
     if (out.rows > 1 && stride(tensor, down) != 1) return false;

@@ -12,12 +12,13 @@
 namespace wl {
 namespace {
 
-// The most tensors of a call, axes of a tensor and post operations of a call; oneDNN's numbers for the kinds of
-// tensors.
+// The most tensors of a call, axes of a tensor, and post operations of a call.
 constexpr size_t kMostTensors = 12, kMostRank = 6, kMostPosts = 16;
+// oneDNN's numbers for the roles of tensors. kPostOp: the number of the first post operation; the following operations
+// have multiples of it. kSecond: the second operand of a post operation.
 constexpr int kSource = 1, kWeights = 33, kResult = 17, kPostOp = 16384, kSecond = 2;
-// For each number of columns that panels may have, the library's number for the format of weights in such panels
-// (docs/design/graphs.md#weights-in-panels). The depth of the product must be a multiple of kPanelDepth.
+// For each number of columns that a panel may have: oneDNN's number for the format of weights in such panels
+// (docs/design/graphs.md#weights-in-panels). oneDNN needs a product whose depth is a multiple of kPanelDepth.
 constexpr int64_t kPanelDepth = 16;
 constexpr std::pair<int64_t, int> kPanelTags[] = {{64, 502}, {32, 500}};
 
@@ -41,8 +42,8 @@ struct Tensor {
   std::vector<int64_t> dims, strides;
 };
 
-// A loop that can be divided among threads. `axis` has, for each tensor, the axis that the loop iterates over; -1:
-// none.
+// A loop that can be divided among threads. `axis` has, for each tensor, the axis that the loop iterates over; -1: the
+// loop does not iterate over this tensor.
 struct Loop {
   int64_t extent = 1, step = 1;  // the loop's iterations; parts of the loop begin at multiples of `step`
   std::vector<int> axis;
@@ -52,7 +53,7 @@ struct Call {
   std::vector<Tensor> tensors;  // the tensors in order: source, weights, result, tensors of post operations
   bool convolution = false;
   std::vector<int64_t> window[4];
-  Loop rows, columns, batch;  // the loops of which the choice kDivided selects the one to divide among threads
+  Loop rows, columns, batch;  // the choice kDivided selects which of these loops is divided among threads
 };
 
 class Calls {
@@ -97,8 +98,8 @@ class Calls {
         call.tensors.push_back(tensor(product_.post[p].tensor, kPostOp * (static_cast<int>(p) + 1) | kSecond, loops));
   }
 
-  // Returns a loop over the result's elements. It iterates over `axis` of all tensors except the source and the
-  // weights, which have axes of their own.
+  // Returns a loop over elements of the result. It iterates over `source_axis` of the source, over `weights_axis` of
+  // the weights, and over `axis` of all other tensors.
   static Loop loop_of(const Call& call, int64_t extent, int source_axis, int weights_axis, int axis) {
     Loop loop{extent, 1, {source_axis, weights_axis}};
     loop.axis.resize(call.tensors.size(), axis);
@@ -127,8 +128,9 @@ class Calls {
     return true;
   }
 
-  // Weights that are stored in panels have two loops of columns. These become one loop, and the weights get the
-  // library's format for panels. Returns the number of columns in a panel; 0 if the weights are not in panels.
+  // If the weights are stored in panels, there are two loops over columns: one over the panels and one over the columns
+  // of a panel. Joins them into one loop, and gives the weights oneDNN's format for panels. Returns the number of
+  // columns in a panel; 0 if the weights are not in panels.
   int64_t join_panels(Call& call) const {
     if (!domain_.batch.empty() || domain_.m.size() != 1 || domain_.n.size() != 2) return 0;
     const int64_t panels = extent(domain_.n[0]), width = extent(domain_.n[1]), depth = extent(domain_.reduced[0]);
@@ -160,7 +162,7 @@ class Calls {
     image.strides.insert(image.strides.end(), {h.image_stride, w.image_stride});
     call.tensors = {image, tensor(product_.left, kWeights, {domain_.m[0], product_.channel, h.tap, w.tap}),
                     tensor(product_.result, kResult, result)};
-    // If only one of the factors varies along a loop that is summed over, the product is no convolution.
+    // In a convolution, both the weights and the image vary along every loop that is summed over.
     for (const AtomId a : domain_.reduced)
       if (product_.left.strides[a] == 0 || product_.right.strides[a] == 0) return false;
     if (product_.image >= 0 && product_.right.strides[product_.image] == 0) return false;
@@ -208,7 +210,8 @@ std::vector<Part> parts_of(const Call& call, int64_t divided, int64_t threads) {
       Tensor& tensor = part.call.tensors[t];
       if (tensor.dims[axis] == 1) continue;
       tensor.dims[axis] = end - begin;
-      // Weights in panels are stored column after column, and each column has as many elements as the sum has terms.
+      // A part begins at the first column of a panel. The panels before it contain, for each of their columns, as many
+      // weights as the sum has terms.
       part.offsets[t] += begin * (tensor.tag != 0 ? tensor.dims[0] : tensor.strides[axis]);
     }
     parts.push_back(std::move(part));
@@ -235,7 +238,8 @@ std::string post_text(const PostStep& step, int& tensor) {
 std::string primitive_text(const Call& call, const Product& product, bool own_format) {
   std::string text = cat("{", call.convolution ? 1 : 0, ",", call.tensors.size(), ",", product.post.size(), ",\n  {");
   for (const Tensor& t : call.tensors) {
-    // A tensor that is smaller than the result keeps its format, since converting it would not pay.
+    // With `own_format`, oneDNN chooses the formats of the tensors. A tensor of a post operation that is smaller than
+    // the result keeps its format, since converting it would cost more than it saves.
     const bool whole = &t - call.tensors.data() < 3 || t.dims == call.tensors[2].dims;
     append(&text, "{", t.argument, ",", t.name, ",", t.dims.size(), ",", t.tag, ",", own_format && whole ? 1 : 0, ",",
            number_list(t.dims), ",", number_list(t.strides), "},\n   ");

@@ -12,7 +12,7 @@ bool is_zero(const std::vector<int64_t>& strides, const std::vector<AtomId>& ato
 // Finds the steps that follow the contraction, if libraries can do all of them.
 class Epilogue {
  public:
-  // Values between the contraction and the result may have the dtypes f32 and `narrow`.
+  // `narrow`: the dtype that values between the contraction and the result may have besides f32.
   Epilogue(const Graph& group, const Domain& domain, DType narrow) : group_(group), domain_(domain), narrow_(narrow) {}
 
   std::optional<std::vector<PostStep>> steps() {
@@ -54,9 +54,9 @@ class Epilogue {
     return cuts_.back() == result;
   }
 
-  // Adds the step that begins at cut `at`, and returns the cut at which the step ends, or `at` if there is no such
-  // step. The step is a function of one value, extended over as many cuts as possible, or else an operation with one
-  // more input.
+  // Appends to `steps` the step that begins at cut number `at` (see find_cuts()), and returns the number of the cut at
+  // which the step ends, or `at` if there is no such step. The step is a function of one value, extended over as many
+  // cuts as possible, or else an operation with one more input.
   size_t step_from(size_t at, std::vector<PostStep>& steps) const {
     for (size_t end = cuts_.size() - 1; end > at; --end)
       if (const auto found = activation_between(group_, domain_, cuts_[at], cuts_[end])) {
@@ -102,7 +102,8 @@ bool find_axes(const Graph& group, NodeId input, ImageAxis axes[2]) {
   return true;
 }
 
-// How the right operand reads an image. If the image is padded with zeros, the guards of `access` say where it ends.
+// How the right operand reads an image. `padded`: the image is surrounded by zeros, and the guards of `access` say
+// where it ends.
 struct ImageRead {
   Access access;
   bool padded = false;
@@ -116,8 +117,8 @@ std::optional<ImageRead> image_read(const Domain::Operand& operand) {
   return ImageRead{image.access, true};
 }
 
-// Finds the loop over outputs and the loop over taps along an axis; false if the image is not read by a window along
-// it.
+// Finds the loop over outputs and the loop over taps with which a window slides along an axis of the image. Returns
+// false if no window slides along the axis.
 bool slide_along(const Domain& domain, const Access& image, const ImageAxis& axis, const ImageAxis* outer,
                  SlidingLoop& loop) {
   loop.extent = axis.extent;
@@ -141,8 +142,8 @@ bool slide_along(const Domain& domain, const Access& image, const ImageAxis& axi
   return loop.output >= 0;
 }
 
-// Finds out from the guards along an axis how much padding precedes the image; false if the guards are not those of a
-// window.
+// Finds out, from the guards along an axis, how much padding precedes the image. Returns false if the guards are not
+// those of a window.
 bool padding_along(const Access& image, SlidingLoop& loop, size_t& used) {
   for (const Guard& guard : image.guards) {
     const bool mine = guard.strides[loop.output] != 0 || (loop.tap >= 0 && guard.strides[loop.tap] != 0);
@@ -177,7 +178,8 @@ bool find_convolution(const Graph& group, const Domain& domain, const Access& im
   if (images.size() > 1 || channels.size() > 1 || !is_zero(product.left.strides, images)) return false;
   product.image = images.empty() ? -1 : images[0];
   product.channel = channels.empty() ? -1 : channels[0];
-  // The access begins in the padding, but the library takes the address of the first element that is stored.
+  // The offset of the access is that of an element in the padding, but the library takes the address of the first
+  // element that is stored. So the padding is skipped.
   product.right.offset = image.offset + product.height.before * axes[0].stride + product.width.before * axes[1].stride;
   return product.right.offset >= 0 && (product.height.tap >= 0 || product.width.tap >= 0);
 }

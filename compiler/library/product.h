@@ -54,9 +54,11 @@ struct SlidingLoop {
 
 struct Product {
   DType factors = DType::f32, type = DType::f32;  // the dtype of left and right, and that of the result
-  ProductTensor left, right, result;              // left has stride 0 along the columns, right along the rows
+  // `left` has stride 0 along the loops over columns, `right` along the loops over rows.
+  ProductTensor left, right, result;
   std::vector<PostStep> post;
-  // Whether this is a convolution: left has its weights, right is the image, and the rows are the output channels.
+  // Whether this is a convolution: `left` contains its weights, `right` is the image, and the rows are the output
+  // channels.
   bool convolution = false;
   // The loops over the images of the batch and over the summed channels; -1: no such loop.
   AtomId image = -1, channel = -1;
@@ -68,7 +70,7 @@ struct Product {
 // rounded to any of these dtypes; libraries round only the result.
 enum class ProductTypes : uint8_t { kSingle, kHalves };
 
-// Returns the group as a product; nullopt if it is not a product with such steps.
+// Returns the group as a product with its steps; nullopt if the group does not have this form.
 std::optional<Product> product_of(const Graph& group, const Domain& domain, ProductTypes types = ProductTypes::kSingle);
 
 // Returns the function f of one value for which result = f(value). Everything between these two nodes must be a

@@ -118,9 +118,9 @@ class Price {
     }
   }
 
-  // Returns in how many iterations a node is computed: in all iterations of the loops that its value depends on or
-  // that it reduces over. A node that varies along the vectors is computed in all iterations of the parallel loops,
-  // even of those that it does not depend on, since no kernel keeps its value.
+  // Returns the number of iterations in which a kernel computes a node: those of all loops that the node's value
+  // depends on or that it reduces over. A value that varies along the vectors is computed again in every iteration of
+  // the parallel loops, even of those that it does not depend on: no kernel keeps it from one iteration to the next.
   double turns(NodeId id) const {
     double count = 1;
     const bool sums = is_reduction(group_, id);
@@ -131,7 +131,7 @@ class Price {
     for (AtomId atom = 0; atom < static_cast<AtomId>(domain_.atoms.size()); ++atom)
       if (moves(atom) || (vector && holds(domain_.parallel, atom)))
         count *= static_cast<double>(domain_.atoms[atom].extent);
-    // An operation on scalars takes as long as one on vectors, so it counts as one for each lane.
+    // An operation on a scalar takes as long as one on a vector, so it counts as often as a vector has lanes.
     return vector || domain_.vector < 0 ? count : count * machine_.target->lanes;
   }
 
@@ -217,8 +217,8 @@ class Price {
     double share = 1;
     double reads = 1;  // how often each element of the operand that has the columns is read
     if (machine_.target->is_gpu()) {
-      // Chooses the best tile size: larger tiles waste more work at the edges, save more reads, and leave more units
-      // idle.
+      // Chooses the best tile size: larger tiles read each element less often, but waste more work at the edges and
+      // leave more multiprocessors idle.
       const double m = static_cast<double>(extent(domain_.m)), n = static_cast<double>(extent(domain_.n));
       const double units = std::max(1, machine_.target->gpu.units);
       share = 0.01;
@@ -281,7 +281,7 @@ class Price {
   double contract_fill_ = 1;  // share of the GPU's multiprocessors that a contraction's blocks keep busy
 };
 
-// Returns the rates of one of `workers` equal parts of the machine. A launch costs nothing in these rates.
+// Returns the rates of one of `workers` equal parts of the machine. The costs of launches are set to 0.
 Rates share_of(Rates r, double workers) {
   r.launch_us = r.alone_us = r.small_bytes = 0;
   for (double* rate : {&r.slots_per_ns, &r.contract_flops_per_ns, &r.memory_bytes_per_ns, &r.far_bytes_per_ns,
@@ -290,10 +290,10 @@ Rates share_of(Rates r, double workers) {
   return r;
 }
 
-// Returns which share of the target's rate of matrix instructions a stage (a loop nest of a stitched group) reaches.
-// The instruction is one that the stage's extents fill. Instructions of groups of waves, which take the left factor
-// from registers, are used only if values stay in registers between stages (`resident`). 0: the stage multiplies
-// without matrix instructions.
+// Returns the rate of the matrix instruction that a stage (a loop nest of a stitched group) can use, as a share of the
+// target's rate for these dtypes; 0: the stage multiplies without matrix instructions. Instructions of groups of waves
+// with the left factor in registers are used only if values stay in registers between stages (`resident`) and the
+// extents are large enough.
 double stage_matrix_share(const Stage& stage, bool resident, const Machine& machine) {
   const Target& target = *machine.target;
   if (!target.is_gpu() || stage.domain.contract < 0) return 0;
@@ -310,8 +310,8 @@ double stage_matrix_share(const Stage& stage, bool resident, const Machine& mach
   return 0;
 }
 
-// Returns the cost of a stitched group, whose blocks each run all stages one after the other, at one worker's share of
-// the machine's rates. The choice of the number of rows per block that has the least cost counts.
+// Returns the cost of a stitched group with the number of rows per block that makes it cheapest. Each block runs all
+// stages one after the other, at one worker's share of the machine's rates.
 Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
   const double workers =
       machine.target->is_gpu() ? std::max(1, machine.target->gpu.units) : std::max(1, machine.threads);
@@ -352,9 +352,9 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
   return cost;
 }
 
-// Returns the cost of a packed group. On a GPU its members (kernels side by side) run at the same time: the time is
-// that of the longest member, or that of all members' work on the whole machine, whichever is longer. The threads of a
-// CPU compute the members one after the other.
+// Returns the cost of a packed group. On a GPU its members (kernels side by side) run at the same time: the group
+// takes the time of its longest member or, if that is longer, the time of all members' work on the whole machine. The
+// threads of a CPU compute the members one after the other.
 Cost packed_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
   Cost cost;
   cost.bytes = bytes_moved(group);

@@ -28,8 +28,8 @@ constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the tab
                                                         {"masked", "line"},
                                                         {"launch", "launch"}}};
 
-// Other threads and other virtual machines use the third cache as well, so an unknown share of it is free. Misses are
-// the mean over these cases: the whole cache, a half and a quarter of it.
+// Other threads and other virtual machines also use the third cache, so it is unknown how much of it a kernel gets.
+// The misses are the mean of those with the whole cache, a half and a quarter of it.
 constexpr int64_t kL3Shares[] = {1, 2, 4};
 
 // The share of the second cache's copy rate that a micro-kernel gets while it multiplies.
@@ -88,8 +88,8 @@ class WorkCounter {
     return static_cast<int>(hints);
   }
 
-  // Returns the time of one multiplication of vectors, as a multiple of the time of an f32 multiply-add. Words (u32 of
-  // several narrow elements) have a multiply instruction of their own on some machines.
+  // Returns the time of one multiplication of vectors, as a multiple of the time of an f32 multiply-add. If the target
+  // has no dot product of words (u32 of several narrow elements), each element of a word takes an i32 multiply-add.
   double product_of(const Instr& instr) const {
     if (instr.op != InstrOp::kDot) return 1;
     const Arithmetic& rates = machine_.target->arithmetic;
@@ -145,8 +145,8 @@ class WorkCounter {
     return turns[1] / (turns[0] + turns[1]);
   }
 
-  // Returns the number of vectors that have columns in the second iteration of the loop of `var`. Tiles have `vectors`
-  // vectors, and `var` bounds their columns.
+  // Returns how many of a tile's `vectors` vectors have columns in the second iteration of the loop over `var`, if a
+  // tile's bound on columns depends on `var`.
   int vectors_in_second_turn(VarId var, int lanes, int vectors) const {
     const int64_t width = int64_t{vectors} * lanes;
     int64_t columns = width;
@@ -178,7 +178,7 @@ class WorkCounter {
     const Reuse::Loop& turns = reuse_.loops()[loop];
     if (loop > 0 && turns.body == &kernel_.body && loop + 1 < static_cast<int>(reuse_.loops().size()) &&
         reuse_.loops()[loop + 1].body == &kernel_.body)
-      return;  // the loop is over an outer digit of the block number
+      return;  // the body is counted once, for the innermost loop over the block number
     if (loop == 0) return;
     const bool innermost = call_is_innermost(loop);
     for (const Instr& instr : *turns.body) {
@@ -198,7 +198,7 @@ class WorkCounter {
     const Reuse::Reference& reference = reuse_.references()[r];
     const Layout& layout = tile(reference.store ? reference.instr->args[0] : reference.instr->result).layout;
     const int call = call_of(reference.loop);
-    // A store moves a cache line twice: it is read before it is written, or written back later.
+    // A store moves a cache line twice: the line is read before it is written, and is written back later.
     const double line = (reference.store ? 2 : 1) * static_cast<double>(kLineBytes);
     const double second = reuse_.misses(r, {machine_.l2_bytes, kL2Ways});
     double third = 0;
@@ -237,15 +237,15 @@ class WorkCounter {
   std::vector<Call> calls_;
 };
 
-// A step takes at least the time of its multiply-adds and of its loads, two of each per cycle, and of one
-// multiply-add's latency (four cycles).
+// A step takes at least the time of its multiply-adds and that of its loads, two of each per cycle, and at least the
+// latency of one multiply-add (four cycles).
 double row_step_ns(const MicroKernel& micro, double fma_per_ns) {
   const double multiply_adds = static_cast<double>(micro.height) * micro.vectors * micro.product;
   const double loads = micro.height + micro.vectors + micro.hints;
   return std::max({multiply_adds, loads, 8.0}) / fma_per_ns;
 }
 
-// Measured steps multiply f32 and do not prefetch. Other steps take at least the time that the target's row implies.
+// Times are measured for f32 without prefetches. Any other step takes that time or row_step_ns(), whichever is longer.
 double step_ns_of(const MicroKernel& micro, const CpuCost& cost) {
   if (micro.step_ns > 0) return micro.step_ns;
   const double row = row_step_ns(micro, cost.fma_per_ns);

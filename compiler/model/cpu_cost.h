@@ -29,8 +29,8 @@ enum CpuTerm : int {
   kFromL3,      // bytes of operands that enter the second cache while micro-kernels run
   kPackFromL3,  // bytes that enter the second cache while operands are packed
   kFromMemory,  // bytes that enter the third cache
-  kMemoryRuns,  // number of contiguous runs that the cache lines of kFromMemory form
-  kMasked,      // number of cache lines of kFromMemory that masked loads read; masked loads train no prefetcher
+  kMemoryRuns,  // number of contiguous runs of the cache lines that enter the third cache
+  kMasked,      // number of cache lines from memory that masked loads read; masked loads train no prefetcher
   kLaunch,      // 1 for a launch of more than one thread, else 0
   kCpuTerms
 };
@@ -53,7 +53,7 @@ struct MicroKernel {
 };
 
 // The amounts of one launch. The term kMicro has no amount; instead, `micro` has the number of steps of each
-// micro-kernel. The amount of kFromL2 includes time that micro-kernels hide; cpu_ns() subtracts it.
+// micro-kernel. The amount of kFromL2 includes the time in which micro-kernels compute; cpu_ns() subtracts that time.
 struct CpuWork {
   std::array<double, kCpuTerms> amount = {};
   std::vector<std::pair<MicroKernel, double>> micro;

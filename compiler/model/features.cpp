@@ -138,8 +138,8 @@ class FactCounter {
     const double all = times * vectors(tile);
     facts_.moves += all;
     if (instr.op == InstrOp::kGather) facts_.gathers += all;
-    // An access is strided by its stride along the axis of vectors or, if there are none, along the first axis that
-    // threads divide.
+    // Whether an access counts as strided depends on its stride along the axis of vectors or, if the tile has no
+    // vectors, along the first axis that is divided among threads.
     int axis = tile.layout.vector_axis();
     for (int i = 0; axis < 0 && i < tile.layout.rank(); ++i)
       if (tile.layout.width(i) > 1) axis = i;
@@ -190,13 +190,14 @@ void price_gpu(Facts& facts) {
   if (kernel.scratch_bytes() > 0) fit = std::min(fit, static_cast<double>(gpu.unit_shared / kernel.scratch_bytes()));
   fit = std::clamp(std::floor(fit), 1.0, std::max(1.0, facts.blocks));
   facts.occupancy = std::min(1.0, fit * kernel.threads / std::max(1, gpu.unit_threads));
-  // The slots were counted for one thread of a team (the threads that work on a tile together); a wave issues an
-  // operation once for all its lanes.
+  // The slots were counted for one thread of a team (the threads that work on a tile together). A wave issues an
+  // operation once for all its lanes, so the team issues slots * team / wave operations.
   const double waves = facts.slots() * kernel.team / std::max(1, kernel.wave);
   const double lanes = rates.slots_per_ns / units / std::max(1, kernel.wave);
   const double memory = (facts.read + facts.written) / (rates.memory_bytes_per_ns / units);
   const double shared = facts.scratch / (rates.near_bytes_per_ns / units * 4);
-  // All latency is hidden if half of the threads are resident that a multiprocessor can hold.
+  // The model assumes that all latency is hidden if at least half of the threads that a multiprocessor can hold are
+  // resident.
   const double hidden = std::min(1.0, facts.occupancy * 2);
   facts.ns = rates.launch_us * 1000 + std::max({memory, shared, waves / lanes}) / std::max(0.05, hidden);
 }

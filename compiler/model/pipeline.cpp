@@ -18,10 +18,10 @@ constexpr double kSharedBytesPerNs = 200;  // rate of a multiprocessor's shared 
 // barriers and a counter. Two blocks that share a tile of 64 x 64 took 10 us longer on an H200
 // (docs/design/gpu-products.md#split-k).
 constexpr double kJoinNs = 3000;
-// Warp schedulers of a multiprocessor; the warps of one scheduler hide each other's latency.
+// Number of warp schedulers of a multiprocessor; the warps of one scheduler hide each other's latency.
 constexpr double kIssuers = 4;
 
-// The numbers of different tiles of rows, and of columns, that `blocks` neighbouring blocks read in all.
+// How many different tiles of rows, and of columns, `blocks` neighbouring blocks read together.
 struct Met {
   double rows = 1, columns = 1;
 };
@@ -68,7 +68,8 @@ Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& 
   return out;
 }
 
-// Returns how many elements an operand's inputs have for each element that the loops read of them; at most 1.
+// Returns the number of elements in memory from which an operand is read, divided by the number of elements that the
+// loops read of it; at most 1. It is below 1 where windows overlap.
 double fresh_share(const Graph& group, const Domain& domain, int position) {
   double most = 0;
   for (const Access& access : reads_of(domain, domain.contract, position)) {
@@ -125,7 +126,7 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
                                    : std::clamp(std::ceil(blocks / units), 1.0, static_cast<double>(fit));
   const double wave = std::min(blocks, units * beside), waves = std::ceil(blocks / (units * beside));
 
-  // Times below are for a block that has a multiprocessor to itself; the `beside` blocks that share one take longer.
+  // The times below are for one block alone on a multiprocessor; `beside` blocks that share it take longer.
   const Arithmetic& arithmetic = machine.target->arithmetic;
   const double fma_per_ns = rates.slots_per_ns / units *
                             (matrix ? matrix_rate(*matrix, *machine.target)
@@ -140,7 +141,7 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
                     static_cast<double>(info(*matrix).k)
               : static_cast<double>(s[kThreadRows] + s[kThreadColumns]) * bytes / 2);
   const double unrolled = matrix || s[kUnrollK] > 1 || s[kRegisterStages] > 1 ? 2 : 1;
-  const double at_once = matrix ? static_cast<double>(info(*matrix).k) : 1;  // elements along K per read
+  const double at_once = matrix ? static_cast<double>(info(*matrix).k) : 1;  // elements along K that one read covers
   double use_ns = pipelined_ns(kSharedNs + at_once * shared_bytes / kSharedBytesPerNs, at_once * compute_ns,
                                step / at_once, unrolled, std::max(1.0, warps / kIssuers));
   use_ns = std::max(use_ns, step * shared_bytes / kSharedBytesPerNs) + kBarrierNs / beside;

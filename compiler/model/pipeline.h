@@ -21,8 +21,8 @@ double pipelined_ns(double load_ns, double use_ns, double turns, double stages, 
 struct ProductExtents {
   ProductLoops loops;
   double depth = 1;  // extent of K: number of products that each sum adds up
-  // For the operand with the rows, and for the one with the columns: how many elements its inputs have for each
-  // element that loops read of them; at most 1.
+  // For the operand with the rows, and for the one with the columns: the number of elements in memory from which it is
+  // read, divided by the number of elements that the loops read. This is below 1 where windows overlap.
   double fresh_rows = 1, fresh_columns = 1;
   int64_t bytes = 4;         // size in bytes of an element in the products: that of a sum, at least 4
   DType dtype = DType::f32;  // dtype of the sums

@@ -5,9 +5,9 @@
 namespace wl {
 
 PolydlRank polydl_rank(const Reuse& reuse, const Machine& machine) {
-  // A working set is the data touched between two uses of the same data. Along a loop where a reference does not move,
-  // it has at least the bytes of one iteration, and at most those of all iterations. Working sets of equal sizes count
-  // once.
+  // A working set is the data touched between two uses of the same data. If a reference does not move along a loop,
+  // its working set has at least the bytes of one iteration of the loop, and at most those of all iterations. Working
+  // sets of equal sizes count once.
   std::set<std::pair<double, double>> working_sets;  // of each working set: the most bytes, the least bytes
   for (int r = 0; r < static_cast<int>(reuse.references().size()); ++r) {
     for (int loop = reuse.references()[r].loop; loop > 0; loop = reuse.loops()[loop].parent) {

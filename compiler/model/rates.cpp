@@ -12,8 +12,8 @@ constexpr double kCpuLaunchUs = 0.8, kCpuAloneUs = 0.05;  // us to wake threads 
 // issue slots too, so real rates are less than twice the nominal ones.
 constexpr double kCpuSlots = 1.1, kContractShare = 1.75;
 constexpr double kGpuContractShare = 0.6, kDieShare = 0.75;
-// Factors from nominal to real rates. Those of the near and far caches apply to the L2's nominal rate, that of memory
-// to the nominal copy rate.
+// Factors from nominal to real rates: kNearShare and kFarShare apply to the nominal rate of the L2, kMemoryShare to
+// the nominal copy rate.
 constexpr double kNearShare = 1.2, kFarShare = 0.95, kMemoryShare = 1.5;
 
 Rates gpu_rates(const Machine& machine) {

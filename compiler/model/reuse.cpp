@@ -60,8 +60,8 @@ int Reuse::add_loop(VarId var, int parent, double trips) {
   return static_cast<int>(loops_.size()) - 1;
 }
 
-// Adds the loops over the blocks of the first thread, which are the first blocks of the launch. If the kernel uses
-// only digits of the block number, each digit becomes a loop; otherwise one loop runs over the blocks.
+// Adds the loops over the blocks that the first thread computes, which are the first blocks of the launch. If the
+// kernel uses only digits of the block number, each digit becomes a loop; otherwise one loop runs over the blocks.
 void Reuse::add_digits() {
   double blocks = std::ceil(static_cast<double>(kernel_.grid) / std::max(1, kernel_.threads));
   std::map<int64_t, std::vector<VarId>> digits;  // for each divisor: the variables (block / divisor) % mod
@@ -175,7 +175,7 @@ int64_t Reuse::value(const Affine& affine, int loop, const std::vector<int64_t>&
   return sum;
 }
 
-// Returns the loops that `of` depends on, and those that the trip counts of these loops depend on.
+// Returns the loops that the expressions `of` depend on, and the loops that the trip counts of these loops depend on.
 std::vector<int> Reuse::turning(const std::vector<Affine>& of, int loop) const {
   std::vector<int> found;
   const auto add = [&](const std::vector<Affine>& list, int inside) {
@@ -208,8 +208,8 @@ double Reuse::mean(const std::vector<Affine>& of, int loop, F f) const {
       at[loops[i]] = points[i] == most ? turn : (2 * turn + 1) * most / (2 * points[i]);
       rest /= points[i];
     }
-    // Skips combinations of iterations that do not occur, since some loops have fewer iterations in some iterations of
-    // the loops around them.
+    // Skips combinations of iterations that do not occur, because a loop may have fewer iterations in some iterations
+    // of the loops around it.
     const bool happens = std::all_of(loops.begin(), loops.end(), [&](int t) {
       return loops_[t].instr == nullptr || at[t] < least(loops_[t].instr->trips, t, at);
     });
@@ -249,9 +249,9 @@ double Reuse::reach(VarId var, int loop, int stop) const {
   return v.mod == 0 ? values : std::min(values, static_cast<double>(v.mod));
 }
 
-// Returns the box, built from strides in ascending order. A stride within the contiguous run so far extends that run. A
-// small multiple of the previous stride extends the rows of that stride. Any other stride adds rows. Gaps smaller than
-// `granule` count as touched.
+// Returns the box that a reference touches, built from its strides in ascending order. A stride within the contiguous
+// run so far extends that run. A small multiple of the previous stride extends the rows of that stride. Any other
+// stride adds rows. Gaps smaller than `granule` count as touched.
 Reuse::Box Reuse::box(const Reference& reference, int stop, int64_t granule) const {
   const Slice& slice = reference.instr->slice;
   std::vector<Stride> strides;

@@ -57,7 +57,7 @@ class Reuse {
     double executions = 1;              // number of executions in one launch
     double lanes = 1;                   // number of lanes of the tile's vectors
     double vectors = 1;                 // vectors (or scalars) that one execution moves; a partial vector counts as one
-    std::vector<int64_t> extents = {};  // extents of the tile, as far as its bounds let it reach
+    std::vector<int64_t> extents = {};  // extents of the part of the tile that lies within its bounds
     int earlier = -1;                   // index of an earlier reference that touches nearly the same data; -1: none
   };
 
@@ -68,7 +68,7 @@ class Reuse {
   const std::vector<Reference>& references() const { return references_; }
   const Kernel& kernel() const { return kernel_; }
 
-  bool is_inside(int loop, int outer) const;  // also true if `loop` is `outer`
+  bool is_inside(int loop, int outer) const;  // whether `loop` lies inside `outer` or is the same loop
   // Returns the number of iterations of `loop` while `outer`, a loop around it, is in iteration `turn` and all other
   // loops are in their first iteration.
   double trips(int loop, int outer, int64_t turn) const;
@@ -107,7 +107,8 @@ class Reuse {
   int64_t value(const Affine& affine, int loop, const std::vector<int64_t>& at) const;
   int64_t least(const std::vector<Affine>& of, int loop, const std::vector<int64_t>& at) const;
   std::vector<int> turning(const std::vector<Affine>& of, int loop) const;
-  // Returns the mean of f(minimum of `of`) over all iterations of the loops that `of` depends on.
+  // Returns the mean of f(x) over all iterations of the loops that the expressions `of` depend on, where x is the
+  // least of these expressions.
   template <typename F>
   double mean(const std::vector<Affine>& of, int loop, F f) const;
   // Returns how many values a variable takes while the loops from `loop` outwards, up to but not including `stop`,

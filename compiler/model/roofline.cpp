@@ -8,8 +8,8 @@
 namespace wl {
 namespace {
 
-// Whether a graph with this node may let kernels skip reading some inputs or computing some results. An iota may,
-// since masks made from coordinates decide which products of a contraction are computed.
+// Whether kernels of a graph with this node may leave some inputs unread or some results uncomputed. This holds for an
+// iota too: masks that are made from coordinates decide which products of a contraction are computed.
 bool may_skip(const Node& node) {
   return node.op == Op::slice || node.op == Op::pad || node.op == Op::window || node.op == Op::take_along ||
          node.op == Op::select || node.op == Op::iota;
@@ -48,7 +48,8 @@ double floor_ns(const Graph& group, const Machine& machine) {
     // counted.
     const bool repeats = std::any_of(node.operands.begin(), node.operands.end(),
                                      [&](NodeId operand) { return group.nodes[operand].op == Op::broadcast; });
-    // One lane may compute four products of narrow integers at once.
+    // For integers the bound assumes that one lane computes four products at once, as some instructions for narrow
+    // integers do.
     const double lanes = is_float(node.dtype) ? multiply_adds(group, node, machine) : 4;
     if (!repeats) flops += contraction_flops(group, node) / lanes;
   }
@@ -64,7 +65,7 @@ Roofline roofline(const Graph& group, const Machine& machine) {
   const double bytes = static_cast<double>(bytes_moved(group));
   const bool cached = bytes < static_cast<double>(machine.l2_bytes) * threads;
   Roofline bound;
-  // The nominal copy rate is that of one thread, and counts both the bytes read and the bytes written.
+  // The nominal copy rate is that of one thread. Like `bytes`, it counts both the bytes read and the bytes written.
   bound.memory_ns = cached ? bytes / (target.l2_bytes_per_ns * threads) : bytes / (target.copy_bytes_per_ns * threads);
   double slots = 0;  // issue slots of all elements; the nominal rate counts two operations for each slot
   const double counted = counted_share(group, machine);

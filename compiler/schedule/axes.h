@@ -10,7 +10,8 @@
 
 namespace wl {
 
-Axis threads_axis(const Machine& machine);   // the axis of thread counts: all of the machine, half of them, ..., 1
+// The axis of thread counts: all threads of the machine, half of them, ..., 1.
+Axis threads_axis(const Machine& machine);
 Axis compiler_axis(const Machine& machine);  // the axis of compilers, with one value for each compiler of the machine
 // Returns an axis with those of `values` for which admit() is true. The axis always has the first value, so it is not
 // empty.
@@ -33,16 +34,17 @@ Point point_of(const Space& space, const Chosen& chosen);
 // Returns the point with the values of a schedule, and with the first value on axes for which the schedule has none; an
 // empty point if an axis lacks its value.
 Point point_of(const Space& space, const Schedule& schedule);
-// Sets the value of one axis in a point. If the space lacks the axis (null in set_value), or the axis lacks the value,
-// the point becomes empty.
+// Set the value of one axis in a point. The point becomes empty if the space lacks the axis (for set_value: if `axis`
+// is null), or if the axis lacks the value.
 void set_choice(const Space& space, Point& point, Choice choice, int64_t value);
 void set_value(const Space& space, Point& point, const Axis* axis, int64_t value);
-// Adds those axes of the kind of kernel space.kind whose values are listed in choices.def.
+// Adds an axis for each choice that kernels of the kind space.kind may have and whose values are listed in choices.def.
 void add_listed_axes(Space& space, const Machine& machine);
 // Adds seeds: the point with the chosen values, once for every compiler. Adds nothing if an axis lacks its value.
 void add_seed(Space& space, const Chosen& chosen);
 
-// Whether a GPU's multiprocessor can hold `blocks` blocks of `threads` threads at once. True for 0 blocks.
+// Whether a GPU's multiprocessor can hold `blocks` blocks of `threads` threads at once. True if `blocks` is 0, which
+// sets no condition.
 bool may_reside(int64_t blocks, int64_t threads, const Gpu& gpu);
 // The side, in elements, of the square that a block of a GPU transposes in shared memory. Each team of the block has as
 // many threads as the square has columns.

@@ -78,7 +78,8 @@ std::string choices_page();
 
 struct Axis;
 
-// The chosen values of one kernel and, for stitched and packed groups, of its parts. Any choice may have no value.
+// The values that were chosen for one kernel and, if it is stitched or packed, for each of its parts. A choice may be
+// without a value.
 class Schedule {
  public:
   Schedule() { values_.fill(kVaries); }
@@ -98,8 +99,8 @@ class Schedule {
   // The schedule of one stage of a stitched group, or of one kind of member of a packed one, by number. It is empty
   // where nothing was chosen for that part.
   const Schedule& part(int number) const;
-  // Access by axis. The axis's path says to which part its choice belongs. find() returns nullopt if nothing was
-  // chosen, and for an axis without a choice.
+  // find() and set() for the choice of an axis, in the part of the schedule to which the axis's path leads. find()
+  // returns nullopt if nothing was chosen, or if the axis has no choice.
   std::optional<int64_t> find(const Axis& axis) const;
   void set(const Axis& axis, int64_t value);
 

@@ -14,16 +14,17 @@ bool loads_input(const Kernel& kernel, const Instr& instr);
 // there is no such loop.
 std::vector<Instr>::iterator find_loop(Kernel& kernel, VarId var);
 
-// Makes the load of an input a streaming load where the kernel reads no element of the input twice.
+// Turns the loads of an input into streaming loads if the kernel reads no element of this input twice.
 void stream_loads(Kernel& kernel, const Graph& group, const Domain& domain);
 
-// Moves loads of inputs that are the same in every iteration of `loop`, a loop of the kernel's body, before it, as long
-// as the registers of a thread have room for the loaded values beside the largest tile of the loop.
+// Moves loads of inputs from `loop`, a loop of the kernel's body, to the place before it. Moves only loads that load
+// the same elements in every iteration, and only as many as the registers of a thread have room for beside the largest
+// tile of the loop.
 void hoist_loads(Kernel& kernel, VarId loop);
 
-// Moves loads of inputs that are the same in every iteration of `loop`, a loop of the kernel's body, before it,
-// together with the maps, packs and converts that need only these values and tiles made once before the loop. Does not
-// count registers.
+// Moves all loads of inputs that load the same elements in every iteration of `loop`, a loop of the kernel's body, to
+// the place before it, together with the maps, packs and converts that need only these values and tiles made once
+// before the loop. Does not count registers.
 void hoist_same(Kernel& kernel, VarId loop);
 
 }  // namespace wl

@@ -78,8 +78,8 @@ Slice KernelInliner::moved(Slice slice) const {
   return slice;
 }
 
-// The whole's NodeListing lists the nodes of the part's own graph. It does not list the graphs that the part itself
-// was joined from, so their nodes become -1.
+// The whole kernel's NodeListing contains the part's own graph, but not the graphs that the part was itself joined
+// from. So a node of those graphs becomes -1.
 NodeOrigin KernelInliner::moved(NodeOrigin origin) const {
   return {origin.graph == 0 ? origin.node : -1, graph_};
 }

@@ -16,7 +16,7 @@ class KernelInliner {
   struct To {
     const std::vector<Stage::Buffer>& buffers;  // buffers of the part, in call order
     Affine block;                               // value of the part's block number
-    const std::vector<Affine>& places;          // the whole's block number along each axis; see Stage::Buffer::shift
+    const std::vector<Affine>& places;          // index of the whole's block along each axis of Stage::Buffer::shift
     const std::vector<BufferId>& kept;          // buffers of the whole, indexed by Stage::Buffer::kept
     int64_t scratch = 0;                        // byte offset of the part's own scratch in that of the whole
     int graph = 0;                              // the number of the part's graph in the whole's NodeListing

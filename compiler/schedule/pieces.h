@@ -14,8 +14,8 @@ namespace wl {
 
 // The functions by which read_pieces() makes instructions for the kernel that the caller lowers.
 struct PieceReader {
-  std::function<TileId(DType)> tile;  // the function that makes a tile with every axis that some piece moves along
-  std::function<void(Instr)> push;    // the function that appends an instruction to the lowering's code
+  std::function<TileId(DType)> tile;  // makes a tile that has every axis along which some piece varies
+  std::function<void(Instr)> push;    // appends an instruction to the code of the kernel
   std::function<Slice(const Access&)> slice;
   std::function<SliceGuard(const Guard&)> guard;
   // Appends the value of an access (offset + sum of strides * atoms) to the expression of `map`; returns its position.
@@ -24,7 +24,7 @@ struct PieceReader {
 
 // Makes the instructions that read the pieces, and returns the tile that holds their value.
 TileId read_pieces(const std::vector<Piece>& pieces, DType dtype, const PieceReader& reader);
-// Returns the value of the only piece if it is a constant; nullopt for all other pieces.
+// If there is only one piece, and it is a constant, returns its value; otherwise nullopt.
 std::optional<double> only_constant(const std::vector<Piece>& pieces);
 // Each of these functions appends a constant, a tile or an operation to the expression of `map`, and returns its
 // position there.

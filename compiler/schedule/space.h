@@ -62,7 +62,7 @@ struct Space {
   std::function<double(const Point&)> expected_log_ns;
   // The axes of one kind of member of a packed space. The first part begins with the axes that all kinds share. `end`:
   // the number of the axis behind the part's last one. `legal`: whether the part's values are legal under those of the
-  // shared axes. Space::legal asks all parts.
+  // shared axes; Space::legal calls it for every part.
   struct Part {
     size_t end = 0;
     std::function<bool(const Schedule&)> legal;

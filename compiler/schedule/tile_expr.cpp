@@ -74,7 +74,7 @@ TileId TileExpr::load_input(const Access& access) {
 }
 
 // Appends to `map` the value offset + sum of stride * atom, as the sum of a scalar and of stride * coordinate for each
-// axis that the value moves along. Returns its position in `map`.
+// axis along which the value varies. Returns its position in `map`.
 int TileExpr::affine_expr(const Access& value, DType dtype, Instr& map) {
   const auto iota = [&](TileId result, int axis, Affine from, size_t at) {
     Instr instr;
@@ -85,8 +85,8 @@ int TileExpr::affine_expr(const Access& value, DType dtype, Instr& map) {
     code.insert(code.begin() + static_cast<int64_t>(at), std::move(instr));
     return push_arg(map, result, dtype);
   };
-  // The scalar's instruction is placed first, because it would split the loop as which the other instructions are
-  // printed.
+  // The scalar's instruction is placed before all others: if it stood between them, they could not be printed as one
+  // loop.
   const std::vector<bool> none(loops.size(), false);
   int total = iota(shaped(dtype, none), 0, index_of(value.offset, value.strides, place), 0);
   for (size_t axis = 0; axis < loops.size(); ++axis) {

@@ -43,10 +43,12 @@ struct TileExpr {
   int lanes = 1;                // number of elements in a vector, along the last axis
   // Bounds of the valid extent of each axis (Tile::bound); empty: the whole extent.
   std::vector<std::vector<Affine>> bound = {};
-  bool whole = false;                   // whether operands have full tiles even where they are constant along an axis
+  // Whether the tiles of operands have full extent even along axes along which the operand is constant.
+  bool whole = false;
   std::map<NodeId, TileId> known = {};  // tiles of nodes whose values were computed before
-  std::function<TileId(const Access&)> load = nullptr;  // if set, reads an input; if it returns -1, load_input() does
-  std::vector<Instr> code = {};                         // instructions of the computation: loads, then the maps
+  // If set: makes the tile of an input; if it returns -1, load_input() makes the tile.
+  std::function<TileId(const Access&)> load = nullptr;
+  std::vector<Instr> code = {};  // instructions of the computation: loads, then the maps
   // If set: returns the layout of a tile that varies along the axes for which the argument is true.
   std::function<Layout(const std::vector<bool>&)> layout = nullptr;
 

@@ -14,8 +14,9 @@ namespace wl {
 namespace {
 
 constexpr size_t kSeeds = 8;  // maximum number of a space's seeds after a cost model has chosen them
-constexpr int kStarts = 3;    // number of a space's former seeds from which coordinate descents start
-constexpr int kRounds = 2;    // maximum number of rounds of a coordinate descent; each round covers all axes
+// Coordinate descents start from this many of the seeds that rules of thumb have made.
+constexpr int kStarts = 3;
+constexpr int kRounds = 2;  // maximum number of rounds of a coordinate descent; each round covers all axes
 constexpr double kWorst = 1e300;
 
 // The expected costs of a space's points. Each cost is computed once; kWorst stands for illegal points and unknown

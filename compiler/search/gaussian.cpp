@@ -17,8 +17,9 @@ constexpr size_t kMostFitted = 64;                   // maximum number of trials
 constexpr size_t kMostTrials = 256;  // maximum number of trials, the fastest, from which the posterior is computed
 constexpr double kApart = 0.5;       // the least distance of two different values of an axis
 constexpr size_t kFewValues = 4;     // an axis with more values than this may have alignment as a further feature
-constexpr double kBlame = 2.0;       // number of deviations added to a failed trial's time per unit of blame() above 1
-constexpr double kTail = 1.0;        // times that exceed the median by more deviations than this are compressed
+// A failed trial's time is made longer by this many deviations for each unit by which blame() exceeds 1.
+constexpr double kBlame = 2.0;
+constexpr double kTail = 1.0;  // times that exceed the median by more deviations than this are compressed
 
 // Returns the distances between the values of an axis. They depend on the ranks of the values by size, not on their
 // order on the axis.

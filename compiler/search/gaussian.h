@@ -15,7 +15,8 @@ class Gaussian {
   // correct one; if its kernel spilled registers, blame() makes that time longer or shorter.
   Gaussian(const Space& space, const std::vector<Observed>& trials);
 
-  // The joint posterior distribution of some points, so that a batch can be chosen one point after the other.
+  // The joint posterior distribution of the times of some points. With it, the points of a batch can be chosen one
+  // after the other.
   class Belief {
    public:
     Belief(const Gaussian& process, const std::vector<Point>& points);
@@ -30,8 +31,8 @@ class Gaussian {
     const Gaussian& process_;
     const std::vector<Point>& points_;
     std::vector<double> mean_, variance_;
-    // The covariances of trials and points, multiplied by the inverse of the Cholesky factor: a row per trial, also
-    // for assumed ones, and a column per point.
+    // The covariances of trials and points, multiplied by the inverse of the Cholesky factor: one row for each trial,
+    // including trials that assume() added, and one column for each point.
     std::vector<std::vector<double>> solved_;
   };
 
@@ -39,7 +40,8 @@ class Gaussian {
   void take(const std::vector<Observed>& trials);
   void fit_weights();
   double distance(size_t part, const Point& a, const Point& b) const;
-  // Returns the weighted distance of two points; the covariance of their times is exp(-exponent).
+  // Returns the weighted distance of two points, which is the exponent of a covariance: the covariance of the points'
+  // times is exp(-distance).
   double exponent(const Point& a, const Point& b) const;
   // Returns exponent() of all pairs of points as a matrix that is filled below the diagonal.
   std::vector<double> exponents_of(const std::vector<size_t>& which) const;

@@ -10,7 +10,8 @@ namespace {
 constexpr size_t kPopulation = 16;  // the number of trials in the population, which are the fastest correct ones
 constexpr int kTournament = 3;      // number of trials that are drawn to choose a parent, which is the fastest of them
 constexpr int kTries = 64;          // maximum number of children that are made for each point that is wanted
-constexpr int kFarEvery = 3;  // one in this many mutations, on average, leads to any value, the others to a neighbour
+// On average, one in this many mutations leads to any value of the axis, the others to a neighbouring value.
+constexpr int kFarEvery = 3;
 
 }  // namespace
 

@@ -13,7 +13,8 @@ namespace wl {
 namespace {
 
 constexpr double kWorth = 1.02;  // a winner is proposed for other groups if its KnownPlan::gain is at least this
-// A winner is proposed if its distance is at most this: for example, three other ops and a few doublings of sizes.
+// A winner is proposed for another group if their distance is at most this. (A distance of 12 is, for example, that of
+// groups which differ by three ops and by a few doublings of sizes.)
 constexpr double kTooUnlike = 12.0;
 constexpr double kSameFamily = 2.0, kOtherGpu = 4.0;
 

@@ -11,10 +11,11 @@ namespace {
 
 // A trial that differs from a faster local optimum in at most this many axes is no local optimum.
 constexpr int kBasin = 2;
-constexpr int kDraws = 4096;         // number of draws of illegal or known points after which the space is enumerated
-constexpr int kPartDraws = 256;      // maximum number of random draws of each part of a space until it is legal
-constexpr int kDrawsEach = 16;       // the number of random points that are tried for each point that is wanted
-constexpr uint64_t kWalk = 500'000;  // maximum number of points that an enumeration visits, with illegal and known ones
+constexpr int kDraws = 4096;     // number of draws of illegal or known points after which the space is enumerated
+constexpr int kPartDraws = 256;  // A part of a space is drawn at random until it is legal, but at most this many times.
+constexpr int kDrawsEach = 16;   // the number of random points that are tried for each point that is wanted
+// Maximum number of points that an enumeration visits, including illegal and known ones.
+constexpr uint64_t kWalk = 500'000;
 constexpr size_t kMostRare = 100'000;  // maximum number of legal new points that an enumeration keeps
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr double kGood = 0.2;         // share of the correct trials that count 
 constexpr int kCandidates = 48;       // number of candidates drawn from the good density for each proposed point
 constexpr size_t kLocal = 3;          // number of local optima whose neighbours are candidates too
 constexpr int kTpeExploreEvery = 10;  // on average, one in this many proposed points is random
-constexpr double kTpePrior = 0.5;     // the count with which every value of an axis begins in a density
+constexpr double kTpePrior = 0.5;     // the count that every value of an axis has before any trial is added
 
 // A probability distribution over points: the product of an independent distribution for each axis.
 class Density {

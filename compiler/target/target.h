@@ -47,7 +47,7 @@ enum TargetFeature : uint32_t {
 struct Gpu {
   int wave = 0;  // threads that run in lockstep: the size of a warp or wavefront
   int block_threads = 0, unit_threads = 0, unit_blocks = 0;
-  int lane_registers = 0, unit_registers = 0;  // 32-bit registers: maximum of a thread, number of a unit
+  int lane_registers = 0, unit_registers = 0;  // 32-bit registers: the most of one thread; all of a unit
   // Shared memory in bytes: the most that a block can request explicitly, and that of a unit.
   int64_t block_shared = 0, unit_shared = 0;
   int units = 0;
@@ -65,8 +65,8 @@ struct Gpu {
 // matrix instructions or dot products of words, they compute products of floats narrower than f32 in f32.
 struct Arithmetic {
   double flops_per_ns = 0;  // rate of f32 operations; a multiply-add counts as two
-  // The other rates are relative: how many such multiply-adds take the time of one multiply-add of f32; 0: the target
-  // has no such instruction.
+  // Each further rate is relative to f32: how many multiply-adds take the time of one multiply-add of f32; 0: the
+  // target has no such instruction.
   double f64 = 0;
   double i32 = 0;                   // rate of i32, also valid for narrower integers
   double dot_bf16 = 0, dot_i8 = 0;  // rates of dot products of words of bf16, and of words of u8 with i8

@@ -29,12 +29,12 @@ class Candidates {
   int ops() const { return static_cast<int>(before_.size()); }
   const std::vector<int>& before(int op) const { return before_[op]; }
   const std::vector<int>& after(int op) const { return after_[op]; }
-  // Returns a list for each input of the graph that is so large that sharing its reads pays: the ops that read it.
+  // Returns, for each input of the graph that is large enough for shared reads to pay, the ops that read it.
   const std::vector<std::vector<int>>& input_readers() const { return input_readers_; }
 
-  // Returns the number of the candidate of these ops (ascending), which is made if it does not exist. -1: the ops are
-  // too many, are not convex, are not one legal kernel, or would take much longer than as separate kernels; or the work
-  // has ended.
+  // Returns the number of the candidate that consists of these ops (ascending); makes the candidate if it does not
+  // exist. Returns -1 if the ops are too many, are not convex, are not one legal kernel, or would take much longer in
+  // one kernel than in separate ones, and also once the Work has ended.
   int consider(Ops ops, GroupOrigin origin);
   // Returns these ops and all ops on paths between them.
   Ops closed(Ops ops) const;
@@ -44,7 +44,8 @@ class Candidates {
   const Fusion& operator[](int i) const { return all_[i]; }
   int count() const { return static_cast<int>(all_.size()); }
   double micros(int candidate) const { return forms_[all_[candidate].form].cost.micros; }
-  // Return the candidates that contain an op: all, and at most `most` of those that save most, the best first.
+  // with() returns all candidates that contain an op. best_with() returns at most `most` of them: those that save most,
+  // the best first.
   const std::vector<int>& with(int op) const { return with_[op]; }
   std::vector<int> best_with(int op, size_t most) const;
 

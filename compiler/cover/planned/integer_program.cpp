@@ -37,7 +37,7 @@ class SimplexListener : public ClpEventHandler {
   Work* work_;
 };
 
-// Stops the search of the tree once its Work has ended, or after too many simplex iterations.
+// Stops the branch-and-bound search once its Work has ended, or after too many simplex iterations.
 class TreeListener : public CbcEventHandler {
  public:
   explicit TreeListener(Work* work) : work_(work) {}
@@ -50,8 +50,8 @@ class TreeListener : public CbcEventHandler {
   Work* work_;
 };
 
-// Returns the choices (0/1 variables) that are 1 at a point. Sets `whole` to false if one of them is not integral
-// there.
+// Returns the choices (0/1 variables) that are 1 at a point (the values of all variables). Sets `whole` to false if a
+// choice has a fractional value there.
 std::vector<int> chosen_at(const double* point, int choices, bool& whole) {
   std::vector<int> chosen;
   for (int i = 0; i < choices; ++i) {

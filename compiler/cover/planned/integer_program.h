@@ -28,8 +28,9 @@ struct Relaxed {
 
 class IntegerProgram {
  public:
-  int add_choice(double cost);  // adds a variable that is 0 or 1; all choices must be added before any share
-  int add_share();              // adds a variable between 0 and 1, without cost
+  // Adds a variable that is 0 or 1. All calls of add_choice() must come before the first call of add_share().
+  int add_choice(double cost);
+  int add_share();  // adds a variable between 0 and 1, without cost
   void add_row(const std::vector<std::pair<int, double>>& terms, double low, double high);
   int rows() const { return static_cast<int>(low_.size()); }
 

@@ -13,8 +13,8 @@
 namespace wl {
 namespace {
 
-// The number of best candidates at each end of an edge whose unions are tried; kUnitedOfMany is for graphs of more
-// than kMany ops.
+// For each end of an edge, this many of the best candidates that contain it are tried in unions with those of the other
+// end. kUnitedOfMany is for graphs of more than kMany ops.
 constexpr size_t kUnitedOfEach = 4, kUnitedOfMany = 1;
 // If a value has at most kPairedReaders readers, all pairs of them are tried as siblings, otherwise only pairs of
 // consecutive readers.
@@ -104,7 +104,8 @@ void add_siblings(Candidates& candidates) {
 }
 
 void add_all_of_small_parts(Candidates& candidates) {
-  candidates.stop_stitching();  // stitching all sets of ops would take too long
+  // No stitched kernels are tried here, since trying them for all sets of ops would take too long.
+  candidates.stop_stitching();
   std::vector<int> part(static_cast<size_t>(candidates.ops()));
   std::iota(part.begin(), part.end(), 0);
   const auto root = [&](int op) {
@@ -118,7 +119,8 @@ void add_all_of_small_parts(Candidates& candidates) {
   for (int op = 0; op < candidates.ops(); ++op) members[root(op)].push_back(op);
   for (const Ops& all : members) {
     if (all.size() < 2 || static_cast<int>(all.size()) > candidates.enumerated()) continue;
-    std::vector<unsigned> touching(all.size(), 0);  // of each op, as bits: the ops that share an edge or a read with it
+    // Of each op, as bits: the ops that read its value, whose value it reads, or that read a value which it reads too.
+    std::vector<unsigned> touching(all.size(), 0);
     const auto touch = [&](int a, int b) {
       const auto x = std::find(all.begin(), all.end(), a), y = std::find(all.begin(), all.end(), b);
       if (x == all.end() || y == all.end() || a == b) return;

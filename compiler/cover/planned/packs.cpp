@@ -26,8 +26,8 @@ class Packs {
   Packs(ColumnPool& pool, Candidates& candidates)
       : pool_(pool), candidates_(candidates), rates_(rates_of(candidates.machine())) {}
 
-  // Makes packs of the cover's kernels, by levels counted from the first kernels and by levels counted from the last
-  // ones, since a kernel that can run early may also run late.
+  // Makes packs of kernels of the cover that have the same level. Levels are counted once from the first kernels and
+  // once from the last ones, since a kernel that can run early may also run late.
   void add(const std::vector<int>& cover) {
     std::map<int, int> stored_by;  // of each op: the column that stores its value
     for (int g : cover)

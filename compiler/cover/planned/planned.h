@@ -15,9 +15,10 @@ namespace wl {
 
 struct PlannedCover {
   Cover cover;
-  std::vector<int> columns;     // of each group of the cover: its column in the pool; -1: it only copies to an output
-  std::vector<double> micros;   // of each form (kernel) of the pool: the assumed price in us
-  double total = 0, bound = 0;  // us: price of the cover; lower bound for all covers over the pool
+  std::vector<int> columns;    // of each group of the cover: its column in the pool; -1: it only copies to an output
+  std::vector<double> micros;  // of each form (kernel) of the pool: the assumed price in us
+  // In us: the price of the cover, and a lower bound of the prices of all covers over the pool.
+  double total = 0, bound = 0;
   int regions = 0, distinct_regions = 0, rows = 0, cuts = 0;
   bool proven() const { return total <= bound * (1 + 1e-6) + 1e-6; }
 };

@@ -12,7 +12,8 @@
 namespace wl {
 namespace {
 
-// The largest number of variants of a candidate that leave out one stored value, and also of those that store only one.
+// A candidate has at most this many variants that store all values but one, and at most this many that store, besides
+// results of contractions, only one value.
 constexpr size_t kMostDropped = 4;
 // In graphs of more than kMany ops, a candidate gets variants only if it has at most this many ops.
 constexpr size_t kDroppedOfMany = 3;
@@ -21,8 +22,8 @@ class Columns {
  public:
   explicit Columns(Candidates& candidates) : candidates_(candidates) {}
 
-  // Adds a column that stores all values of the candidate that others need. Then adds variants that store fewer of
-  // them: others recompute what is not stored, unless it is the result of a contraction.
+  // Adds a column that stores all values of the candidate that other kernels need. Then adds variants that store fewer
+  // of these values, which other kernels must then recompute; every variant stores the results of contractions.
   void add(const Fusion& candidate) {
     const std::vector<NodeId> anchors = candidates_.anchors(candidate.ops);
     const Ops all = add(candidate, anchors, candidate.ops);
@@ -35,7 +36,8 @@ class Columns {
       add(candidate, anchors, stored);
     }
     if (free.size() < 3) return;
-    for (size_t i = 0; i < free.size() && i < kMostDropped; ++i) {  // variants that store one value of `free`
+    // Variants that store one value besides the results of contractions.
+    for (size_t i = 0; i < free.size() && i < kMostDropped; ++i) {
       Ops stored = kept;
       stored.push_back(free[i]);
       std::sort(stored.begin(), stored.end());
@@ -50,8 +52,8 @@ class Columns {
   }
 
  private:
-  // Adds the column that stores the values of `wanted` that others need, and returns what it stores. Adds nothing if
-  // the column is not a legal kernel or computes an op that no stored value needs.
+  // Adds the column that stores those values of `wanted` that other kernels need, and returns what it stores. Adds
+  // nothing if the column is not a legal kernel or computes an op that no stored value needs.
   Ops add(const Fusion& candidate, const std::vector<NodeId>& anchors, const Ops& wanted) {
     const CoverValues& values = candidates_.values();
     const Group group = values.group(anchors, candidates_.anchors(wanted));

@@ -9,16 +9,20 @@ namespace wl {
 
 // The price of a kernel without a measured time.
 enum class Unmeasured : uint8_t {
-  kLikely,  // the likely time: the modelled one, corrected by the model's error for the class, times at least `hope`
-  kBound,   // a lower bound of the time, so that a cover of measured kernels that is cheaper is the best of the pool
-  kNever,   // infinite: only measured kernels are chosen
+  // The modelled time times the model's mean error for the kernel's class, and times `hope` or, if the errors of the
+  // class scatter too little to justify `hope`, times a number nearer to 1.
+  kLikely,
+  // A lower bound of the time. If the cheapest cover then has only measured kernels, it is the best cover of the pool.
+  kBound,
+  kNever,  // infinite, so that only measured kernels are chosen
 };
 
-// Limits of `hope`, a factor on prices of kernels that were not measured. As long as the chosen cover has only measured
-// kernels, `hope` is lowered, at most to kLeastHope, since a model is seldom wrong by more.
+// Limits of `hope`, a factor on the likely times of kernels that were not measured. As long as the chosen cover has
+// only measured kernels, `hope` is lowered, so that other covers are tried; it is not lowered below kLeastHope, since a
+// model is seldom wrong by more.
 inline constexpr double kFirstHope = 0.85, kLeastHope = 0.5;
-// How many covers with unmeasured kernels are searched at the same time. With one cover at a time, a large pool would
-// take many rounds.
+// The unmeasured kernels of this many covers are searched in the same round. With one cover in each round, a large pool
+// would take many rounds.
 inline constexpr int kCoversOfARound = 3;
 
 struct CoverPrices {

@@ -54,7 +54,7 @@ Cycle shortest_cycle(const CoverProgram& program, const std::vector<int>& waitin
   return {};
 }
 
-// Returns the columns that break the cycle if they are chosen too: set E of a loop row (program.h).
+// Returns the columns outside of the cycle that break it if they are chosen too: set E of a loop row (program.h).
 std::vector<int> ways_out(const CoverProgram& program, const Cycle& cycle) {
   std::vector<int> out;
   for (size_t g = 0; g < program.columns.size(); ++g) {
@@ -175,11 +175,13 @@ std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>
       double value = loop_price[g];
       for (int op : program.columns[g].ops) value += price(rows.cover[op]);
       for (int stored : program.columns[g].stores) value += price(rows.store[stored]);
-      // Rows of kind `read` are left out, as they could only raise the cost.
+      // The dual values of `read` rows (program.h) are left out: they could only raise the reduced cost, so the bound
+      // holds without them.
       out.reduced_cost[g] = program.columns[g].micros - value;
       if (in[g] == 0 && out.reduced_cost[g] < 0) {
         wanted.emplace_back(out.reduced_cost[g], static_cast<int>(g));
-        out.bound += out.reduced_cost[g];  // a cover may choose this column, once, and so cost less by its reduced cost
+        // A cover contains a column at most once, so the reduced cost of the column lowers the bound once.
+        out.bound += out.reduced_cost[g];
       }
     }
     if (!best || out.bound > best->bound) best = std::move(out);

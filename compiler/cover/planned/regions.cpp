@@ -186,7 +186,8 @@ std::vector<int> improve_by_segments(const CoverProgram& program, const std::vec
   constexpr size_t kSegment = 80;  // approximate number of ops in a segment
   constexpr int kSegmentNodes = 200;
   constexpr uint64_t kSegmentSteps = 100;
-  std::vector<std::vector<int>> with(static_cast<size_t>(program.ops));  // of each op: the columns whose first op it is
+  std::vector<std::vector<int>> with(
+      static_cast<size_t>(program.ops));  // of each op: the columns of which it is the first op
   for (int g : usable) with[program.columns[g].ops[0]].push_back(g);
   chosen = runnable_order(program, chosen);
   for (int pass = 0; pass < 2; ++pass) {
@@ -195,7 +196,9 @@ std::vector<int> improve_by_segments(const CoverProgram& program, const std::vec
     std::vector<char> there(static_cast<size_t>(program.ops), 0);
     size_t begin = 0;
     while (begin < chosen.size()) {
-      const size_t size = pass == 1 && begin == 0 ? kSegment / 2 : kSegment;  // shifts the segments of the second pass
+      // In the second pass, the first segment is half as long, so that the segments have other borders than in the
+      // first pass.
+      const size_t size = pass == 1 && begin == 0 ? kSegment / 2 : kSegment;
       std::vector<int> ops;
       size_t end = begin;
       for (; end < chosen.size() && (end == begin || ops.size() < size); ++end)

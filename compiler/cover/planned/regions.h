@@ -16,7 +16,8 @@ struct RegionsAnswer {
 // Solves the whole program, region by region. Ops that no column connects lie in different regions. This loses nothing,
 // since every cover stores the values that pass between regions. Equal regions are solved once; regions of more than
 // kWholeRegion ops are solved in segments. `starts`: initial covers, as lists of columns. The first must be a cover;
-// each region starts from the cheapest list that covers it. If `work` ends first, the answer is some cover.
+// each region starts from the cheapest list that covers it. If `work` ends first, the answer is a cover that may be far
+// from the cheapest.
 RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::vector<int>>& starts,
                             Work* work = nullptr);
 

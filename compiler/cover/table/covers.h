@@ -39,7 +39,7 @@ struct CoverRow {
 absl::StatusOr<const CoverRow*> cover_named(std::string_view name);
 // Returns the names of the covers that `row` is timed against as a whole; none unless the row is `judged`.
 std::vector<std::string> simpler_covers(const CoverRow& row);
-// ResourceExhausted: the graph has more ops than the cover's row allows.
+// Returns OK if the cover's row allows as many ops as the graph has; otherwise ResourceExhausted.
 absl::Status fits_cover(const CoverRow& row, const Graph& graph);
 
 #define WL_COVER(function, name, layout, refines, judged, above_greedy, simpler, most_ops, says) \

@@ -30,7 +30,7 @@ T bit_shift(Call& c) {
   const T x = c.in(0), count = c.in(1);
   const auto plain = unsigned_of(x.dtype());
   if (!plain) return apply(op, {x, count});
-  // As an unsigned number a negative count is large, so all bits are shifted out.
+  // Read as an unsigned number, a negative shift count is large, so all bits are shifted out.
   if (op == Op::shift_left) return cast(apply(op, {cast(x, *plain), cast(count, *plain)}), x.dtype());
   const T negative = apply(Op::lt, {x, 0.0});
   const T rest = cast(apply(op, {cast(select(negative, -x - 1.0, x), *plain), cast(count, *plain)}), x.dtype());

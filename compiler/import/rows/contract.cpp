@@ -75,8 +75,8 @@ void need_distinct(Call& c, const std::string& letters) {
   }
 }
 
-// Replaces two axes of extent n with the same letter by their diagonal: every (n + 1)st element of both axes
-// flattened to one.
+// Replaces two axes of extent n that have the same letter by one axis, their diagonal: every (n + 1)st element of the
+// two axes flattened to one.
 void take_diagonals(Call& c, Term& term) {
   for (size_t i = 0; i < term.letters.size(); ++i) {
     const size_t other = term.letters.find(term.letters[i], i + 1);
@@ -104,8 +104,8 @@ void take_diagonals(Call& c, Term& term) {
 }
 
 // Replaces "..." in a term by capital letters, one for each of its `axes` axes. The last axis is always Z and the one
-// before it Y, so that the ellipses of all terms align at their last axes. The letters in an equation are lower-case in
-// practice.
+// before it Y, so that the ellipses of all terms align at their last axes. Equations have lower-case letters in
+// practice, so these letters are free.
 std::string expand_ellipsis(Call& c, std::string term, size_t axes) {
   const size_t at = term.find("...");
   if (at == std::string::npos) return term;
@@ -205,7 +205,7 @@ T gemm(Call& c) {
   const bool in_parts = !is_float(dtype) && (alpha != std::trunc(alpha) || (has_bias && beta != std::trunc(beta)));
   const auto scaled = [&](T x, double by) {
     if (in_parts) x = cast(x, DType::f64);
-    if (by < 0 && !is_float(x.dtype())) return 0.0 - x * -by;  // 0 - x * -by equals x * by, since integers wrap
+    if (by < 0 && !is_float(x.dtype())) return 0.0 - x * -by;  // since integers wrap, this equals x * by
     return by == 1 ? x : x * by;
   };
   y = scaled(y, alpha);

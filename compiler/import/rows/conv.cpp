@@ -60,7 +60,7 @@ Sliding sliding_of(Call& c, const Shape& shape, std::vector<int64_t> kernel) {
     const int64_t padded = n + s.low[i] + s.high[i];
     if (c.attr("ceil_mode", 0) != 0 && padded >= reach) {
       int64_t positions = (padded - reach + s.stride[i] - 1) / s.stride[i] + 1;
-      // A window does not count if it would start in the padding behind the data.
+      // A window that would start in the padding behind the data is left out.
       if ((positions - 1) * s.stride[i] >= n + s.low[i]) --positions;
       s.extra[i] = std::max<int64_t>((positions - 1) * s.stride[i] + reach - padded, 0);
     }
@@ -202,7 +202,7 @@ Kept kept_of(Call& c, const Shape& shape, const Sliding& s) {
   return kept;
 }
 
-// Inserts stride - 1 zeros after each element along `axis`: elements are padded along a new axis, which is then merged.
+// Inserts stride - 1 zeros between neighbouring elements along `axis`: each element is padded along a new axis.
 T spaced(T x, int64_t axis, int64_t stride) {
   const int64_t n = x.extent(axis);
   Shape apart = x.shape(), merged = x.shape();

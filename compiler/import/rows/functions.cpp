@@ -9,7 +9,7 @@ namespace wl::onnx_import {
 namespace {
 
 constexpr double kLn2 = std::numbers::ln2;
-// If x is larger than kLarge, x*x + 1 rounds to x*x in every dtype.
+// For x above kLarge, x*x + 1 rounds to x*x in every dtype, so asinh and acosh of x are log(x) + log(2).
 constexpr double kLarge = 1e9;
 
 T exp(T x) {

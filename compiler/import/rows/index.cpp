@@ -78,8 +78,8 @@ T trilu(Call& c) {
 }
 
 T columns_first(T index, const Shape& shape) {
-  // After each iteration, `before` is the row-major index over the axes before `axis`, and `number` the column-major
-  // index over the spatial axes from `axis` on.
+  // After each iteration of this loop, `before` is the row-major index over the axes before `axis`, and `number` the
+  // column-major index over the spatial axes from `axis` on.
   T before = index, number;
   double area = 1;
   for (size_t axis = shape.size(); axis-- > 2;) {

@@ -51,11 +51,11 @@ DType dtype_of_power(DType base, DType exponent) {
     if (!is_float(base)) return DType::f64;
     return base == DType::f64 || exponent == DType::f64 ? DType::f64 : DType::f32;
   }
-  // If the base is negative, the sign of the power depends on whether the exponent is even. An integer exponent of four
-  // bytes or more can only be represented exactly in f64.
+  // If the base is negative, the sign of the power depends on whether the exponent is even. So the exponent must be
+  // exact, and the power is computed in f64 for integer exponents of four bytes or more.
   if (is_float(base)) return base == DType::f64 || size_of(exponent) >= 4 ? DType::f64 : DType::f32;
-  // Powers of integers wrap. In a dtype that is wide enough for the exponent, their low bits are the same as in the
-  // dtype of the base.
+  // Powers of integers wrap. If the exponent may not fit the dtype of the base, a 64-bit dtype is used, in which the
+  // low bits of the power are the same.
   if (size_of(exponent) <= size_of(base) && is_unsigned(base) == is_unsigned(exponent)) return base;
   return exponent == DType::u64 ? DType::u64 : DType::i64;
 }
@@ -127,8 +127,8 @@ T cast_to(Call& c) {
 }
 
 T cast_like(Call& c) {
-  // If the values of input 0 are known, the result is computed now, whether or not those of input 1, which only gives
-  // the dtype, are known.
+  // If the values of input 0 are known, the result is computed now. Input 1 gives only the dtype, so its values need
+  // not be known.
   const Literal* known = c.literal(0);
   const DType to = c.dtype(1);
   if (known != nullptr && to != DType::b1 && !saturates(to) && !saturates(known->dtype)) {
@@ -196,7 +196,7 @@ T dequantize(Call& c) {
   const T x = c.in(0), scale = c.in(1);
   T centred = cast(x, scale.dtype());
   if (c.has(2)) {
-    // The difference of two int8 is exact in the scale's float dtype, as it would be in int32.
+    // The difference of two int8 is computed in the scale's dtype. It is exact there, so int32 is not needed.
     centred = centred - cast(per_axis(c, c.in(2), x), scale.dtype());
   }
   const T y = centred * per_axis(c, scale, x);

@@ -84,8 +84,8 @@ T integer_matmul(T a, T a_zero, T b, T b_zero) {
   if (a_zero.valid()) a_zero = wide(a_zero);
   if (b_zero.valid()) b_zero = wide(b_zero);
   if (a.dtype() == b.dtype()) {
-    // Machine instructions multiply u8 by i8. If both operands have the same dtype, 128 is added to or subtracted
-    // from the elements and the zero point of one of them.
+    // Machine instructions multiply u8 by i8. If both operands have the same dtype, that of one is changed: 128 is
+    // added to or subtracted from its elements and its zero point.
     const double by = a.dtype() == DType::u8 ? -128 : 128;
     T &moved = by < 0 ? b : a, &zero = by < 0 ? b_zero : a_zero;
     moved = cast(wide(moved) + by, by < 0 ? DType::i8 : DType::u8);

@@ -34,7 +34,7 @@ std::vector<int64_t> softmax_axes(Call& c, int64_t rank) {
 }
 
 struct Softmax {
-  T shifted, exps, sum;  // x less its maximum; exp(shifted); the sum of exps, without the reduced axes
+  T shifted, exps, sum;  // x less its maximum; exp(shifted); the sum of `exps`, without the reduced axes
   std::vector<int64_t> axes;
 };
 

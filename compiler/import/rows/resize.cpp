@@ -10,7 +10,8 @@ namespace wl::onnx_import {
 namespace {
 
 struct Axis {
-  // The ratio of the output's size to the input's, and the region of tf_crop_and_resize as parts of the input axis.
+  // The ratio of the output's size to the input's, and the ends of the region of tf_crop_and_resize, as fractions of
+  // the input axis.
   double scale = 1, low = 0, high = 1;
   int64_t size = 0;
 };

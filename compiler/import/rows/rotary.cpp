@@ -37,8 +37,8 @@ T rotate(T x, T cosine, T sine, int64_t head_axis, bool interleaved) {
 
 namespace {
 
-// Fails unless the caches have one column for each pair of elements that the embedding rotates: all elements of a
-// head or, if the node has attribute rotary_embedding_dim, as many as it says.
+// Fails unless the caches have one column for each pair of elements that are rotated. All elements of a head are
+// rotated or, if the node has attribute rotary_embedding_dim, as many as it says.
 void check_columns(Call& c, T cosine, int64_t size) {
   const int64_t part = c.attr("rotary_embedding_dim", 0), turned = part > 0 ? part : size;
   const int64_t columns = cosine.rank() > 0 ? cosine.extent(cosine.rank() - 1) : 0;

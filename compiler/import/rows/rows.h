@@ -82,7 +82,8 @@ T mat_mul_n_bits(Call& c);
 T convolution(Call& c, T x, T w);  // uses the node's padding, strides, dilations and groups
 T conv(Call& c);
 T conv_transpose(Call& c);
-T with_bias(Call& c, T y);  // returns y plus input 2, which has a number for each channel; y if it is absent
+// Returns y plus input 2, which has a number for each channel; if input 2 is absent, returns y.
+T with_bias(Call& c, T y);
 T max_pool(Call& c);
 T average_pool(Call& c);
 T lp_pool(Call& c);

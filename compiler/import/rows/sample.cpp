@@ -200,8 +200,8 @@ T align(const Regions& r, int64_t rows, int64_t columns) {
   struct Line {
     T low, high, fraction, inside;
   };
-  // Returns the sampling positions along one axis. For each, it returns the elements before and after the position, and
-  // the fraction of the way from the first to the second. Shapes: [regions, bins * samples].
+  // Returns the sampling positions along one axis. Each is given by the elements before and after it, and by its
+  // distance from the first, as a fraction of the distance between the two. Shapes: [regions, bins * samples].
   const auto line = [&](int64_t begin, int64_t bins, int64_t samples, int64_t extent) {
     const auto edge = [&](int64_t column) {
       return reshape(slice_axis(r.rois, 1, column, 1, 1), {regions, 1}) * r.scale - (r.half ? 0.5 : 0.0);

@@ -122,8 +122,8 @@ T dft(Call& c) {
     const Complex y = transform(parts, n, n, 1);
     return joined({restore(y.real) * factor, restore(y.imaginary) * factor});
   }
-  // In a one-sided spectrum every bin also stands for its mirror image. Exceptions are the first bin and, if n is even,
-  // the last one.
+  // In a one-sided spectrum a bin also stands for its mirror image, so it counts twice. The first bin and, if n is
+  // even, the last one have no mirror image.
   const T bin = c.iota(x.dtype(), {bins}, 0);
   T single = apply(Op::eq, {bin, 0.0});
   if (n % 2 == 0) single = apply(Op::logical_or, {single, apply(Op::eq, {bin, static_cast<double>(n / 2)})});

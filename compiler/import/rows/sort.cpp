@@ -167,7 +167,7 @@ T compress(Call& c) {
 }
 
 T unique(Call& c) {
-  // If there is only one slice, it is distinct for any values, so these need not be constant.
+  // If there is only one slice, it is distinct whatever its values are, so the input need not be constant.
   const T data = c.in(0);
   const int64_t slices =
       c.has_attr("axis") ? data.extent(c.axis(c.attr("axis", 0), data.rank())) : elements(data.shape());

@@ -94,7 +94,7 @@ T count_ngrams(Call& c) {
     }
     const T part = gather_axis(grams, c.literal_tensor(int_literal({width}, sources[k]), cat(":columns", k)), last);
     if (k == 0) {
-      count = part;  // columns without an n-gram get any count here, and are multiplied by 0 below
+      count = part;  // columns without an n-gram get a meaningless count here, which is multiplied by 0 below
     } else {
       count = count + part * c.literal_tensor(make_literal(DType::i64, {width}, there), cat(":there", k));
     }

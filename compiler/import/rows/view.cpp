@@ -299,7 +299,8 @@ T space_to_depth(Call& c) {
   const T apart =
       transpose(reshape(x, {n, channels, h / b, b, w / b, b}),
                 column_row ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
-  // If the tensor is empty, no check so far limits b, and b * b could overflow. So the extents are checked first.
+  // If the tensor is empty, the checks above do not limit b, and b * b could overflow. So the extents are checked
+  // before the multiplication.
   c.check_shape({std::max<int64_t>(channels, 1), b, b});
   return reshape(apart, {n, channels * b * b, h / b, w / b});
 }

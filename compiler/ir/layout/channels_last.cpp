@@ -94,7 +94,7 @@ class ChannelsLast {
     return {to_.add_node(std::move(same)), own(id)};
   }
 
-  // Whether axis i of the op's result is axis i of each of its operands.
+  // Whether each axis of the op's result is the axis with the same number of each of its operands.
   static bool keeps_axes(Op op) {
     return class_of(op) == OpClass::kElementwise || op == Op::concat || op == Op::slice || op == Op::pad;
   }
@@ -173,7 +173,7 @@ class ChannelsLast {
     return {to_.reduce(n.op, stored_[static_cast<size_t>(n.operands[0])].id, axes), result};
   }
 
-  // The axes of taps (the elements within a window) stay the last axes in any order of the other axes.
+  // The other axes may be in any order, but the axes of taps (the elements within a window) stay last.
   Stored window(const Node& n, const Order& order) {
     const Order at = inverse(order);
     Node out = n;
@@ -190,7 +190,8 @@ class ChannelsLast {
     return {to_.add_node(std::move(out)), result};
   }
 
-  // Neighbouring axes `from` of a reshape's operand and the axes `to` of its result that hold the same elements.
+  // A group of neighbouring axes of a reshape's operand (`from`) and the group of axes of its result (`to`) that the
+  // same elements extend over.
   struct Piece {
     std::vector<int64_t> from, to;
   };

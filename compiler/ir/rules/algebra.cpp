@@ -77,7 +77,8 @@ std::optional<NodeId> div_power(Builder& to, const Node& node) {
 
 std::optional<NodeId> div_constant(Builder& to, const Node& node) {
   const std::optional<double> reciprocal = constant_reciprocal(to, node);
-  if (!reciprocal || size_of(node.dtype) < 2) return std::nullopt;  // eight-bit floats cannot afford another rounding
+  // Eight-bit floats are still divided: they have too few bits for the second rounding of a product.
+  if (!reciprocal || size_of(node.dtype) < 2) return std::nullopt;
   return to.mul(node.operands[0], to.constant(*reciprocal, node.dtype, node.shape));
 }
 
@@ -173,7 +174,7 @@ std::optional<NodeId> fold_constants(Builder& to, const Node& node) {
   const DType from = to.node(node.operands[node.op == Op::select ? 1 : 0]).dtype;
   const Estimate result = Elementwise(node.op, from, node.dtype)(x);
   if (!std::isfinite(result.bound())) return std::nullopt;
-  // A constant is kept as a double, which cannot hold every integer of 64 bits.
+  // A constant is kept as a double, so a 64-bit integer that a double cannot hold exactly is not folded.
   if (!is_float(node.dtype) && bits_of(node.dtype, result.value) != bits_of(result)) return std::nullopt;
   if (std::isinf(result.value) && !std::isinf(round_to(node.dtype, result.value))) return std::nullopt;
   return to.constant(result.value, node.dtype, node.shape);

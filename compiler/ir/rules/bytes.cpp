@@ -17,7 +17,7 @@ struct Dequantised {
   NodeId bytes = -1;  // the node of the bytes, to which `views` are applied, the first one first
   std::vector<NodeId> views;
   double zero = 0, scale = 1;
-  NodeId scales = -1;  // the node of further factors, one for each position along `axes`; -1: there are none
+  NodeId scales = -1;  // node of further factors, one for each position along `axes`; -1: there are no such factors
   std::vector<int64_t> axes;
   bool leaf = false;  // whether the bytes are an input of the graph, as those of weights are
 };
@@ -185,8 +185,8 @@ class Product {
 
   // Machine instructions multiply u8 by i8. If both operands have the same dtype, 128 is added to or subtracted from
   // the bytes and the zero point of one of them, which makes its dtype the other one. `price` estimates the work for
-  // either choice: if an operand's zero point is not 0, sums of the other operand are needed, which are known in
-  // advance if that is a weight.
+  // either choice: if an operand's zero point is not 0, the other operand must be summed. The sums of a weight are
+  // computed in advance and cost nothing.
   void move_one() {
     const double by = to_.node(operand_[0].bytes).dtype == DType::u8 ? -128 : 128;
     const auto price = [&](int moved) {

@@ -12,7 +12,7 @@ namespace wl::rule {
 namespace {
 
 // Work that has moved behind the concat is computed for every part at all positions of the concatenated value. These
-// two limits bound the work that this adds.
+// two limits bound this additional work.
 constexpr int kMaxWork = 8;  // the most elementwise work that is moved, in issue slots per element
 constexpr size_t kMaxConcatParts = 4;
 
@@ -48,8 +48,8 @@ class Rewrite {
       works.push_back(is_work(operand));
       bases.push_back(behind(to, operand, &cut));
     }
-    // The value behind an operand that is read unchanged must be stored anyway. So it counts as in memory when the
-    // other operands are judged.
+    // An operand that is read unchanged is a view of a value that must be stored anyway. So that value counts as in
+    // memory when the other operands are judged.
     const std::vector<char> alone = works;
     keep_plain(works, bases);
     for (size_t i = 0; i < works.size(); ++i) {

@@ -56,7 +56,7 @@ Result hoist_view(Builder& to, const Node& node) {
   if (first < 0) return std::nullopt;
   Node view = to.node(first);
   const Shape from = to.node(view.operands[0]).shape;
-  if (without_units(from) != from) return std::nullopt;  // no move past axes of extent 1: the view may drop them
+  if (without_units(from) != from) return std::nullopt;  // a view that may drop axes of extent 1 does not move
   Node inner{.op = node.op, .dtype = node.dtype};
   for (NodeId operand : node.operands) {
     const Node x = to.node(operand);
@@ -166,8 +166,8 @@ Result contract_letters(Builder& to, const Node& node) {
 }
 
 // Moves a constant factor out of a product if it is a power of two and at least 1. A factor below 1 stays inside,
-// because without it the product could overflow where the result does not; it is moved to the operand with the higher
-// number.
+// because without it the product could overflow where the result does not. Such a factor is moved to the operand with
+// the higher number.
 Result scale_product(Builder& to, const Node& node) {
   if (node.op != Op::mul || !has_wide_range(node.dtype)) return std::nullopt;
   const auto moves = [](const Node& scale) { return is_power_of_two(scale.value) && is_moderate(scale.value, 4); };

@@ -21,12 +21,12 @@ class Divisors {
   bool are_normal(NodeId id) {
     if (++looked_at_ > kMostNodes) return false;
     const Node& at = to_.node(id);
-    if (!is_float(at.dtype)) return true;  // cast to a float, an integer is 0 or a normal number
+    if (!is_float(at.dtype)) return true;  // an integer that is cast to a float is 0 or a normal number
     const auto operand_is = [&](size_t k) { return are_normal(at.operands[k]); };
     switch (at.op) {
       case Op::constant:
         return at.value == 0 || std::fabs(at.value) >= least_normal(at.dtype);
-      case Op::sqrt:  // the root of the smallest denormal is a normal number
+      case Op::sqrt:  // the square root of the smallest denormal is a normal number
         return size_of(at.dtype) > 2 || at.dtype == DType::bf16;
       case Op::cast: {
         const DType from = to_.node(at.operands[0]).dtype;
@@ -62,8 +62,9 @@ class Divisors {
     return id;
   }
 
-  // Whether both results that a select may have are normal numbers. A softmax whose rows may be empty divides by
-  // select(c, 1, sum). Then `sum` counts only where c is false, and there it may be a sum as in is_sum_of_powers().
+  // Whether both values that a select chooses between are normal numbers. A softmax whose rows may be empty divides by
+  // select(empty, 1, sum). There `sum` is used only in rows that are not empty, so it needs to be a sum as in
+  // is_sum_of_powers() only in those.
   bool is_normal_select(const Node& at) {
     return are_normal(at.operands[1]) &&
            (is_sum_of_powers(to_.node(at.operands[2]), at.operands[0]) || are_normal(at.operands[2]));

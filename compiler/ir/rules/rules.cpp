@@ -63,7 +63,7 @@ constexpr Rule kRules[] = {
      rule::concat_elementwise},
 };
 
-// Limits of the work, which are not meant to be reached. When one is reached, the graph built so far is right, but not
+// Limits of the work, which no graph is expected to reach. If one is reached, the graph built so far is right, but not
 // fully simplified.
 constexpr int kMaxRounds = 100;
 constexpr uint64_t kNodeSteps = 2;
@@ -84,7 +84,7 @@ class Round {
     std::optional<NodeId> done = step(std::move(node));
     while (!stack_.empty()) {
       Frame& top = stack_.back();
-      if (done) {  // node `top.next` is simplified: it has become node `done`
+      if (done) {  // the node with number top.next has been simplified to node `done`
         if (*done != top.next) became_[top.next] = *done;
         ++top.next;
       }
@@ -140,7 +140,8 @@ class Round {
   std::set<std::string, std::less<>>* fired_;
   Builder to_;
   std::vector<Frame> stack_;
-  std::unordered_map<NodeId, NodeId> became_;  // for nodes that a rule built and another rule replaced: the replacement
+  // For each node that one rule built and another rule replaced: its replacement.
+  std::unordered_map<NodeId, NodeId> became_;
   bool changed_ = false, tied_ = false;
 };
 
@@ -200,7 +201,7 @@ absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, s
 }
 
 absl::StatusOr<Graph> with_byte_products(const Graph& graph) {
-  // The rule byte-products needs the other rules of this list, which show which values are constant.
+  // The other rules of this list show the rule byte-products which values are constant.
   const std::set<std::string, std::less<>> wanted = {"commute",       "add-zero",      "cast-same",    "fold-constants",
                                                      "view-constant", "identity-view", "byte-products"};
   std::set<std::string, std::less<>> disabled, fired;

@@ -27,8 +27,8 @@ struct Taps {
   std::vector<int64_t> axes, sizes, dilations;
 };
 
-// Returns the windows that slices with these starts form; nullopt unless the starts are a grid of at least two points,
-// in row-major order.
+// Returns the windows that slices with these start positions form; nullopt unless the start positions are a grid of at
+// least two points, in row-major order.
 std::optional<Taps> taps_of(const std::vector<std::vector<int64_t>>& starts) {
   Taps taps;
   int64_t period = static_cast<int64_t>(starts.size());
@@ -86,7 +86,7 @@ std::optional<NodeId> concat_window(Builder& to, const Node& node) {
   Shape whole = slice.shape;
   for (size_t t = 0; t < taps->axes.size(); ++t) {
     const int64_t along = taps->axes[t];
-    // A window pays only where the slices of neighbouring positions share elements.
+    // A window gains nothing if the slices of neighbouring positions share no elements.
     if (whole[along] == 1 || steps[along] < 1) return std::nullopt;
     window.ints2.insert(window.ints2.end(), {taps->sizes[t], steps[along], taps->dilations[t]});
     whole[along] = (whole[along] - 1) * steps[along] + (taps->sizes[t] - 1) * taps->dilations[t] + 1;

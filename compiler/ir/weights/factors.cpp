@@ -12,9 +12,8 @@ namespace wl {
 
 namespace {
 
-// Whether doubles can hold the node's values when they are computed in advance. Values computed from weights are kept
-// in doubles, which hold only small integers of 64 bits exactly, so nodes of these dtypes count only if they are views
-// or gathers.
+// Whether a node's values can be computed in advance, as doubles. Doubles cannot hold large integers of 64 bits
+// exactly, so a node with such integers qualifies only if it is a view or a gather, which move values unchanged.
 bool fits_double(const Node& node) {
   const bool wide = node.dtype == DType::i64 || node.dtype == DType::u64;
   return !wide || class_of(node.op) == OpClass::kView || class_of(node.op) == OpClass::kGather;
@@ -94,12 +93,12 @@ class FactorMover {
     return std::nullopt;
   }
 
-  // Builds `id` times the factor in such a way that an execution needs no more operations than for `id` alone, and
-  // returns the new node; nullopt if that is impossible.
+  // Builds the product of value `id` and the factor, so that an execution needs no more operations than for `id`
+  // alone. Returns the new node; nullopt if that is impossible.
   std::optional<NodeId> times(NodeId id, const Factor& factor, int depth = 0) {
     const Node& node = graph_.nodes[id];
     if (precomputable_[id]) {
-      // The operand of the broadcast is multiplied with the factor, so that the value to be stored is small.
+      // The factor multiplies the operand of the broadcast and not its result, so that the folded weight stays small.
       if (node.op == Op::broadcast && node.ints == factor.axes)
         return to_.broadcast(to_.mul(copy_[node.operands[0]], factor.values), node.shape, node.ints);
       return to_.mul(copy_[id], to_.broadcast(factor.values, node.shape, factor.axes));
@@ -191,8 +190,8 @@ class FactorMover {
     return {values, std::move(axes)};
   }
 
-  // Returns the factor in terms of the axes of a reshape's operand; `before` is the operand's shape and `after` that of
-  // the result. Returns nullopt unless the factor's axes consist of whole axes of the operand.
+  // Returns the factor of a reshape's result as a factor of the reshape's operand; `before` is the operand's shape
+  // and `after` that of the result. Returns nullopt unless the factor's axes consist of whole axes of the operand.
   std::optional<Factor> through_reshape(const Shape& before, const Shape& after, const Factor& factor) {
     std::vector<int64_t> axes;
     Shape extents;

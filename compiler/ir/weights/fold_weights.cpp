@@ -201,8 +201,8 @@ class Cutter {
     return input;
   }
 
-  // Returns the folded weight that computes value `id` with `views` applied. The views are those that make panels, if
-  // any.
+  // Returns the folded weight that computes value `id` and applies `views` to it: the reshape and transpose that make
+  // panels, or none.
   absl::StatusOr<FoldedWeight> fold(NodeId id, const std::vector<Node>& views) {
     std::map<NodeId, NodeId> number;  // for each node that the value is computed from: its number in the new graph
     std::vector<NodeId> open = {id};
@@ -262,7 +262,7 @@ class Cutter {
   std::vector<bool> run_time_, cut_;
   std::set<std::string> names_;  // the names of all inputs and folded weights
   Builder to_;                   // the graph that every execution computes
-  std::vector<NodeId> copy_;     // for each node of graph_: its number in to_; -1: it is not there
+  std::vector<NodeId> copy_;     // for each node of graph_: the number of its copy in to_; -1: it has no copy
   WeightFolding result_;
 };
 
@@ -289,8 +289,8 @@ absl::Status write_value(const FoldedWeight& weight, const InputReader& operands
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,
                                            const std::vector<int64_t>& panels) {
   if (weights.empty()) return WeightFolding{graph, weights, {}};
-  // Byte products are made first, because they need further values that are computed from weights, such as sums, and
-  // these should be folded as well.
+  // Products of bytes are made before anything is folded: they need sums and other values that are computed from
+  // weights, which can then be folded as well.
   WL_ASSIGN_OR_RETURN(const Graph bytes, with_byte_products(graph));
   WL_ASSIGN_OR_RETURN(const Graph moved, with_factors_in_weights(bytes, weights));
   return Cutter(moved, weights, panels).run();

@@ -28,8 +28,8 @@ struct FoldedWeight {
 // memory.
 absl::Status write_value(const FoldedWeight& weight, const InputReader& operands, char* value);
 // Writes the same bytes as write_value(), but faster: in a few nanoseconds per element. This is possible only if the
-// folded weight consists of the elements of one weight in another order, whose bytes are `operand`. For other folded
-// weights, returns false and writes nothing.
+// elements of the folded weight are those of one operand in another order; `operand` has the bytes of that operand.
+// For other folded weights, returns false and writes nothing.
 bool write_moved(const FoldedWeight& weight, std::string_view operand, char* value);
 // The inverse of write_moved(): returns the bytes of the operand, given the bytes `value` of the folded weight; nullopt
 // for a folded weight of any other kind.

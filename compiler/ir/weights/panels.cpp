@@ -34,8 +34,8 @@ char column_of(const Einsum& einsum, const std::string& weight, const std::strin
   return 0;
 }
 
-// Splits the axis of `letter` into words (panels.h) of `word` elements. A new axis is inserted after it, whose letter
-// is `element` and whose coordinate is the position in a word.
+// Splits an axis of a shape into words (panels.h) of `word` elements. `letter` stands for the axis in `letters`. A
+// new axis after it, with the letter `element`, numbers the elements in a word.
 void split_words(std::string& letters, Shape& shape, char letter, char element, int word) {
   const size_t axis = letters.find(letter);
   letters.insert(axis + 1, 1, element);

@@ -233,7 +233,8 @@ class Interpreter {
     });
   }
 
-  // Combines the elements of a thread's vector, then those of the lanes of its wave that differ along the axes.
+  // Combines the elements of a thread's vector, then those of the lanes of its wave that differ only along the axes of
+  // the instruction.
   absl::Status cross(const Instr& instr) {
     const TilePlaces &from = tiles_.places(instr.args[0]), &to = tiles_.places(instr.result);
     const int64_t lanes = from.thread_bits(instr.axes) & (std::max(1, kernel_.wave) - 1);

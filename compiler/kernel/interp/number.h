@@ -30,8 +30,9 @@ inline Number held_as(DType dtype, double value) {
   return is_float(dtype) ? round_to(dtype, value) : number_of(dtype, bits_of(dtype, round_to(dtype, value)));
 }
 
-// numbers_of: converts the elements of a buffer before the kernel runs. The elements of outputs are not converted,
-// because they need not be integers of the dtype yet. doubles_of: converts the elements back after the kernel has run.
+// numbers_of: converts the elements of a buffer before the kernel runs. Outputs keep what they hold, which need not be
+// integers of the dtype before the kernel has written them. doubles_of: converts the elements back after the kernel has
+// run.
 inline std::vector<Number> numbers_of(DType dtype, bool output, const std::vector<double>& values) {
   std::vector<Number> out(values.begin(), values.end());
   if (!output && !is_float(dtype))

@@ -33,9 +33,10 @@ class TeamTiles {
 
  private:
   const Kernel& kernel_;
-  std::vector<TilePlaces> places_;                                       // of each tile: the places of its elements
-  std::vector<std::vector<std::vector<Number>>> values_;                 // of each team, tile and position: the value
-  std::map<std::pair<TileId, TileId>, std::vector<int64_t>> positions_;  // of two tiles: their positions_in(), cached
+  std::vector<TilePlaces> places_;                        // for each tile: the places of its elements
+  std::vector<std::vector<std::vector<Number>>> values_;  // for each team, tile and position: the value
+  // for pairs of tiles: the cached results of positions_in()
+  std::map<std::pair<TileId, TileId>, std::vector<int64_t>> positions_;
   size_t now_ = 0;
 };
 

@@ -99,8 +99,9 @@ absl::StatusOr<Groups> groups_of(const Kernel& kernel, Rewrite& rewrite, const s
   }
   WL_RETURN_IF_ERROR(split(kernel, loop ? uses[0].body : uses, rings, out.groups));
   const size_t n = out.groups.size();
-  // While the last group is used, the first group is read for the next turn. If neighbouring groups use the same
-  // tiles, two alternating sets of tiles are therefore enough only for an even number of groups.
+  // The groups are used in a cycle: while the last group is used, the first group is read for the next turn. If
+  // neighbouring groups use the same tiles, they alternate between two sets of tiles, which works only for an even
+  // number of groups.
   bool same = false;
   for (size_t g = 0; g < n; ++g) same = same || meet(out.groups[g], out.groups[(g + 1) % n]);
   if (n < 2 || (same && n % 2 != 0))

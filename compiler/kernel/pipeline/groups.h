@@ -15,7 +15,7 @@ struct Groups {
     std::vector<Instr> reads, uses;
   };
   std::vector<Group> groups;
-  Instr inner;        // the loop around the groups, if there is one, without its body
+  Instr inner;        // the loop around the groups without its body, if there is such a loop
   int64_t turns = 1;  // number of iterations of `inner`; a turn is one iteration
 
   // Returns the reads or the uses of one group in iteration `turn` of the loop `inner`.

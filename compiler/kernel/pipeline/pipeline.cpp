@@ -54,8 +54,8 @@ class Pipeliner {
     std::vector<Instr> whole = first_iterations();
     if (carries()) append(whole, first_reads());
     whole.push_back(steady_loop());
-    // Copies that are still under way after the loop are waited for. With two stages and reads that run ahead there
-    // are none, because the reads at the end of the last iteration have waited for all copies.
+    // Copies that are still under way after the loop must be waited for. None are under way with two stages and reads
+    // that run ahead, because the reads at the end of the last iteration have waited for all copies.
     if (!parts_.copies.empty() && (!carries() || stages_ > 2)) whole.push_back(wait_instr(0));
     const auto place = around_->erase(around_->begin() + static_cast<int64_t>(at_));
     around_->insert(place, std::make_move_iterator(whole.begin()), std::make_move_iterator(whole.end()));
@@ -123,7 +123,7 @@ class Pipeliner {
     return absl::OkStatus();
   }
 
-  // Turns every buffer into a ring with one slot per stage, and moves the buffers behind it further back.
+  // Turns every buffer into a ring with one slot per stage, and moves the buffers that follow it to higher addresses.
   void make_rings() {
     if (stages_ == 1) return;
     for (const Pipeline::Ring& ring : how_.rings) {
@@ -185,9 +185,9 @@ class Pipeliner {
     return out;
   }
 
-  // The producers of the first stages - 1 iterations, placed before the loop with tiles of their own. They run only if
-  // the loop has these iterations. If reads run ahead, however, they may read a slot whose iteration the loop does not
-  // have, so the producers fill that slot with what the last iteration produces.
+  // The producers of the first stages - 1 iterations, placed before the loop with tiles of their own. A producer runs
+  // only if the loop has its iteration. But reads that run ahead may read the slot of an iteration that the loop does
+  // not have; producers then fill that slot with what the last iteration produces.
   std::vector<Instr> first_iterations() {
     std::vector<Instr> out;
     for (int64_t i = 0; i + 1 < stages_; ++i) {

@@ -59,7 +59,8 @@ struct Pipeline {
   int64_t stages = 1;      // how many iterations are under way at once; no more than the loop has
   int64_t registers = 1;   // how many sets of tiles the buffers are read into: 1, or 2 that alternate
   bool alongside = false;  // whether the kernel's copier threads run the copies
-  // With copiers and a loop around `loop`: the iterations of `loop` in earlier iterations of the loop around it.
+  // With copiers and a loop around `loop`: how many iterations of `loop` ran in the earlier iterations of the outer
+  // loop. Slots and phases are counted on from there.
   Affine before = {};
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxNesting = 24;
 constexpr size_t kMaxNodes = 100'000;
-// The word before the name of an exp that may be computed less exactly (compiler/ir/rounded_exps.h).
+// The word that marks an exp in the text if it may be computed less exactly (compiler/ir/rounded_exps.h).
 constexpr std::string_view kRounded = "rounded";
 
 // The dtype that a node has unless its text states another one. `before`: an expression that contains all nodes before
@@ -23,8 +23,8 @@ DType usual_type(const ExprNode& node, const Expr& before, const Kernel& kernel,
   return before[node.operands[node.op == Op::select ? 1 : 0]].dtype;
 }
 
-// Whether the argument list can be reconstructed from the leaves: it lists the tiles of the leaves once each, in the
-// order in which the leaves first use them.
+// Whether the expression alone determines the map's argument list, so that the text need not state it: the list has
+// the tile of every leaf once, in the order in which the expression first uses the tiles.
 bool args_are_implied(const Instr& map) {
   std::vector<TileId> met;
   for (const ExprNode& node : map.expr) {
@@ -105,8 +105,8 @@ class ExprPrinter {
       stack.resize(stack.size() - inside.size());
       if (part.depth > kMaxNesting && i + 1 < static_cast<int>(map_.expr.size())) name(i);
       if (named_[i]) {
-        // When the text is read, this named node gets a number before the nodes that wait on the stack. They come
-        // earlier in the expression, so they need names as well.
+        // Readers of the text number this named node before the nodes that wait on the stack, although those come
+        // earlier in the expression. To keep the order of the numbers, the waiting nodes get names as well.
         for (const Part& waiting : stack) name(waiting.node);
         append(&out_, "$", i, " = ", part.text, "; ");
       } else {

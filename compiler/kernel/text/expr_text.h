@@ -14,7 +14,8 @@ namespace wl {
 
 std::string expr_text(const Kernel& kernel, const Instr& map);
 
-// Reads what expr_text prints into map.expr and map.args. `tile` reads a tile such as "%3", whose type is known.
+// Parses the text that expr_text() returns, and sets map.expr and map.args. `tile` reads a tile such as "%3", whose
+// type must be known.
 using TileReader = std::function<absl::Status(TextCursor& in, TileId& tile)>;
 absl::Status read_expr(TextCursor& in, const Kernel& kernel, const TileReader& tile, Instr& map);
 

@@ -1,5 +1,6 @@
-// Prints layouts and reads them back. A layout whose position bits each move along one coordinate bit prints by axis. A
-// layout with XORs or with replicated bits lists the coordinate vector of every bit.
+// Prints layouts and reads them back (kernel/layout.h has the format). If each position bit moves along one
+// coordinate bit, the text lists position bits for every axis. Otherwise, for layouts with XORs or replicated bits,
+// the text lists the coordinate vector of every position bit.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -13,14 +14,15 @@ constexpr std::string_view kKinds = "vlur";
 constexpr int kMaxAxes = 16, kMaxBits = 48;
 constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
-// The index of a base among the bases of its kind (v, l, u or r).
+// Returns how many earlier bases of the layout have the same kind as this base (v, l, u or r).
 int number_of(const Layout& layout, size_t base) {
   return static_cast<int>(std::count_if(layout.bases.begin(), layout.bases.begin() + static_cast<int64_t>(base),
                                         [&](const Layout::Base& b) { return b.kind == layout.bases[base].kind; }));
 }
 
-// Whether a layout prints by axis: every coordinate bit has exactly one base, which moves along no other bit, and the
-// bases are ordered by kind, as reading the text would order them.
+// Whether a layout's text lists position bits for every axis. For that, every coordinate bit must have exactly one
+// base, which moves along no other bit, and the bases must be ordered by kind, the order that reading such a text
+// gives.
 bool prints_by_axis(const Layout& layout) {
   uint64_t seen = 0;
   size_t kind = 0;

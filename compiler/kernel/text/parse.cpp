@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxWeight = 1000;
-constexpr int64_t kMostSwizzled = 20;  // the greatest value of each number of a swizzle; these numbers count bits
+// The greatest value of each number of a swizzle, all of which are numbers of bits.
+constexpr int64_t kMostSwizzled = 20;
 constexpr int kMostArrivals = 1 << 16;
 
 class KernelParser {
@@ -37,7 +38,7 @@ class KernelParser {
     for (TileId id : read_.forward)
       if (id >= static_cast<TileId>(read_.typed.size())) return invalid("%", id, " is missing");
     if (next_line()) return in_.expected("nothing after '}'");
-    // The message of verify() shows the wrong instruction, so no line number is added.
+    // The message of verify() shows the instruction that it rejects, so no line number is added.
     return verify(kernel_);
   }
 

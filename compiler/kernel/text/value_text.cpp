@@ -7,7 +7,7 @@ namespace wl {
 std::string text_of(const Kernel& kernel, VarId var) {
   if (var == 0) return "block";
   if (var == 1 && kernel.wave > 0) return "team";
-  // Messages of verify() may show variables that do not exist.
+  // A message of verify() may show a kernel that uses a variable that it does not have. The text has "?" as its name.
   const bool known = var > 0 && var < static_cast<VarId>(kernel.vars.size());
   return cat(known ? kernel.vars[var].name : "?", "#", var);
 }

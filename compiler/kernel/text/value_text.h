@@ -18,13 +18,14 @@ std::string text_of(const Kernel& kernel, const Tile& tile);  // returns the tex
 std::string minimum_text(const Kernel& kernel, const std::vector<Affine>& of);
 std::string guards_text(const Kernel& kernel, const std::vector<SliceGuard>& guards);
 
-// Parses what these functions print, from the cursor `in` on. `kernel` holds what earlier lines declared.
+// Parses the texts that the functions above print. `in`: the line, whose next characters are parsed. `kernel`: what
+// earlier lines of the kernel declared.
 struct ValueReader {
   TextCursor in{""};
   Kernel kernel;
   int most = 0;                      // the greatest tile number that is accepted
   std::vector<bool> typed = {};      // for each tile: whether its type has been read
-  std::vector<TileId> forward = {};  // tiles that operands `shape` name and that a later line may define
+  std::vector<TileId> forward = {};  // tiles that an operand `shape` has named; later lines may define them
 
   absl::Status read_dtype(DType& value);
   absl::Status read_buffer(BufferId& id, int highest);

@@ -7,8 +7,8 @@
 namespace wl {
 namespace {
 
-// A condition on indices as a function of a loop's iteration number i. The condition holds at some point of iteration
-// i if and only if `at` + stride * i >= 0. `at` is never less than -lack.
+// A condition on indices as a function of a loop's iteration number i. The condition holds at some point of iteration i
+// if and only if `at` + `stride` * i >= 0. `at` may be negative, but is never less than -`lack`.
 struct Along {
   Affine at;
   int64_t stride = 0, lack = 0;
@@ -33,8 +33,8 @@ Along along(const Condition& condition, const Domain& domain, const TileBox& box
 Affine end_of(const Along& row, KernelBuilder& out) {
   const int64_t stride = -row.stride;
   if (stride == 1) return sum(fixed(1), row.at);
-  // A derived variable cannot divide negative values, so a multiple of the stride is added to `at` before the
-  // division.
+  // A derived variable cannot divide negative values. Therefore a multiple of the stride, large enough that the sum is
+  // not negative, is added to `at` before the division and subtracted from the result.
   const int64_t before = quotient_up(row.lack, stride);
   const Affine shifted = sum(fixed(stride * (before + 1)), row.at);
   return sum(fixed(-before), affine(out.derived("end", {shifted}, stride)));

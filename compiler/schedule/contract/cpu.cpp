@@ -198,14 +198,15 @@ void CpuContract::split_panels(int64_t columns) {
   columns_per_block_ = vectors * lanes_;
 }
 
-// Whether one block has all columns and reads them in place, without a copy, so that panels may begin at any vector.
+// Whether one block has all columns and reads them in place, without a copy. In that case panels may begin at any
+// vector.
 bool CpuContract::splits_whole_row() const {
   return panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !merged_ && !tiles_ &&
          (turned_ || !image_) && !packs_right(group_, domain_, dot_, schedule_, lanes_);
 }
 
 // Splits all columns evenly into panels. If the last vector is only partly filled, the last panel becomes a group of
-// its own, so that the other panels need no bound.
+// its own, because only this panel needs a check for the end of the columns.
 void CpuContract::split_whole_row() {
   split_panels(columns_total_);
   Panels& last = panel_groups_.back();

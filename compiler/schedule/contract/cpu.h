@@ -69,7 +69,8 @@ class CpuContract {
     // Whether the operand is not packed and the micro-kernel does elementwise work on what it reads of it.
     bool computed = false;
     bool words = false;  // with dot_: whether the elements of each word are neighbours in memory
-    Access access;       // if direct: how the operand is read; if computed: how its input that varies along K is read
+    // how the operand's memory is read; with `computed`: the memory of its input that varies along K
+    Access access;
   };
   struct Rows {                                              // a group of row tiles of equal height
     int64_t height = 0, step = 0, first_row = 0, count = 0;  // step: the rows from one tile to the next
@@ -215,7 +216,7 @@ class CpuContract {
   std::optional<Domain> turned_;  // with turn_tiles: the domain with rows and columns exchanged
   const Domain& whole_;
   std::optional<Image> image_;      // with copy_image: the image that is copied
-  bool slides_on_rows_ = false;     // whether image_ is the image of the left operand while turn_tiles is off
+  bool slides_on_rows_ = false;     // whether turn_tiles is off and image_ is the image of the left operand
   std::optional<Dot> dot_;          // how words of narrow elements are multiplied; nullopt: they are not
   std::optional<TileSteps> tiles_;  // the steps along K in tile registers, with the choice `matrix`
   std::optional<MergedColumns> merged_;
@@ -255,7 +256,8 @@ class CpuContract {
   VarId image_row_var_ = -1;
   int64_t pitch_ = 1;  // distance in the packed right operand from one k to the next, in elements
   std::vector<Rows> row_groups_;
-  // A block's panels in groups of equal width; several groups if columns are split evenly.
+  // A block's panels in groups of equal width. There are several groups if an even split of the columns gives panels of
+  // different widths.
   std::vector<Panels> panel_groups_;
   int64_t columns_per_block_ = 1;  // number of columns in all panels of a block
   Side a_, b_;

@@ -7,9 +7,10 @@
 
 namespace wl {
 
-// Finds the conditions under which a product can change an output. If an image is copied, all conditions are dropped,
-// and if an image is packed with merged columns, those on the indices of pixels, because the image is then read at
-// other indices. Tile registers compute all products, so they have no conditions.
+// Finds the conditions under which a product can change an output. If an image is copied, all conditions are dropped.
+// If the loops over an image's rows and pixels are merged, the conditions on the indices of pixels are dropped. In both
+// cases the kernel reads the image at other indices than the conditions assume. Tile registers compute all products, so
+// they have no conditions.
 void CpuContract::prepare_counted() {
   if (image_ || tiles_ || k_atoms_.empty()) return;
   counted_ = counted_products(group_, whole_);
@@ -35,11 +36,11 @@ Iterations CpuContract::iterations_that_count(const Region& region, size_t k, co
                            out_);
 }
 
-// Returns the range of elements along the innermost k atom that the tiles of `width` rows or columns from `place` on
-// read. Only these elements are packed. A range without trips stands for all elements.
+// Returns the range of elements along the innermost k atom that are needed by the tiles of `width` rows or columns that
+// begin at `place`. Only these elements are packed. A range without trips stands for all elements.
 Iterations CpuContract::packed_iterations(const Place& place, AtomId along, int64_t width, int64_t k_extent) {
   const size_t last = k_atoms_.size() - 1;
-  if (dot_) return {};  // words are all packed, since a word may hold both elements that count and elements that do not
+  if (dot_) return {};  // all words are packed, since one word may hold needed elements beside others
   if (counted_.empty() || along < 0 || (last == 0 ? k_extent : domain_.atoms[k_atoms_[last]].extent) == 1) return {};
   const std::vector<AtomId>& others = along == row_atom_ ? domain_.n : domain_.m;
   Region region = counted_;

@@ -20,7 +20,8 @@ std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machin
     const int64_t least = copied ? dot.group / 2 + 1 : dot.group;
     if (domain.atoms[atom].extent < least || (!joined && !has_rows_of_words(domain, dot))) continue;
     if (copied && copied->is_tap(atom)) continue;
-    // How many operands need no packing; the left one counts twice, since packing is costly where rows are few.
+    // Counts the operands that need no packing. The left operand counts twice, because packing its few rows at a time
+    // is costly.
     int words = 0;
     for (const int side : {0, 1})
       if (has_words(domain, domain.operands[domain.contract][side], dot))

@@ -54,7 +54,7 @@ std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
 // Sets a place to the first column of a panel, or of the panel `behind` panels later: its indices along the outer n
 // atoms, and its first column along the last n atom.
 void CpuContract::place_panel(const Panels& panels, Place& place, int64_t behind) {
-  // These columns are pixels, whose places open_image_row() finds when a tile is stored.
+  // Where columns are pixels of an image, no place is set here: open_image_row() sets it when a tile is stored.
   if (image_ && columns_are_pixels()) return;
   if (merged_) {
     place[column_atom_] = sum(column_of(panels), first_image_row_, image_width_);
@@ -220,7 +220,8 @@ void CpuContract::emit_k_loop(const RowTile& row_tile, const Panels& panels, con
     }
     at[k_atoms_[i]] = sum(at[k_atoms_[i]], turns[i], step_of(i));
   };
-  // Loops whose trip counts vary become the outermost loops over k, because compilers unroll the others.
+  // Loops whose trip counts vary become the outermost loops over k, because compilers unroll the inner ones, whose trip
+  // counts must be fixed.
   for (const bool varies : {true, false})
     for (size_t i = 0; i < k_atoms_.size(); ++i)
       if ((has_taps(i) || has_masks(counted_, i)) == varies) open(i);

@@ -43,8 +43,8 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
 
 // Whether a sliver is packed in squares that are loaded in vectors along k and transposed in registers, which takes a
 // fraction of the time of loading every vector element by element. The operand must be contiguous along k and not along
-// `along`. The depth must be a multiple of the vector width. The width must be so too, or be less than one vector but
-// at least a quarter of it.
+// `along`. The depth must be a multiple of the vector width. The width must be such a multiple too, unless it is less
+// than one vector but at least a quarter of it.
 bool CpuContract::packs_squares(const Side& side, AtomId along, int64_t depth, int64_t width, int lanes) const {
   if (k_atoms_.empty() || along < 0 || lanes <= 1 || !side.direct) return false;
   const DType dtype = operand_dtype(side);

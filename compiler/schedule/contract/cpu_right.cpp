@@ -60,7 +60,7 @@ TileId CpuContract::compute_right(const RowTile& row_tile, const Panels& panels,
 }
 
 // Prefetches a row of the right operand into the L1 cache, as many iterations ahead as the choice `prefetch` says.
-// `from`: where tile `b` of this iteration is read.
+// `from`: the slice of memory from which the current iteration loads the row as tile `b`.
 void CpuContract::fetch_ahead(TileId b, const Slice& from) {
   size_t innermost = k_atoms_.size() - 1;
   while (innermost > 0 && turns_of(innermost) == 1) --innermost;

@@ -10,8 +10,8 @@ namespace {
 
 // The largest scratch of a thread, in bytes: larger packed panels cost more time than they save.
 constexpr int64_t kScratchLimit = 64 << 20;
-// The least prefetch distance, in rows of a panel, where must_prefetch() holds: computing with fewer rows takes less
-// time than memory needs to deliver one row.
+// The least prefetch distance, in rows of a panel, if must_prefetch() holds. The computation of fewer rows would take
+// less time than memory needs to deliver one row.
 constexpr int64_t kShortestFetch = 64;
 // The most rows of a micro-kernel in vector registers; values of `mr` above this are for tile registers.
 constexpr int64_t kMostVectorRows = 14;
@@ -83,8 +83,9 @@ int64_t scratch_of(const Schedule& s, const Extents& e) {
   return kc < e.depth ? elements + rows * columns : elements;
 }
 
-// Whether a schedule for tile registers is legal. A tile of sums must consist of whole registers, or of a part of one
-// if there are no more rows, and tile registers must be able to load operands that are not packed.
+// Whether a schedule for tile registers is legal. The height of a tile of sums must be that of whole tile registers: of
+// one, or of two if the contraction has more rows than one register holds. Tile registers must be able to load operands
+// that are not packed.
 bool legal_in_tiles(const Schedule& s, const Extents& e, const Machine& machine) {
   const bool reads_right = s[kPackB] == 0 && e.right_words;
   return e.tiles && !e.turned && s[kCopyImage] == kCopyTaps && s[kMr] % kTileRegisterRows == 0 &&
@@ -99,7 +100,8 @@ bool legal_in_vectors(const Schedule& s, const Extents& e, const Machine& machin
   const int64_t mr = std::min(s[kMr], e.rows), nv = s[kNv];
   if (s[kMr] > kMostVectorRows || mr * nv + nv + 1 > registers) return false;
   if (!e.turned && !e.left_image && s[kMr] > e.rows) return false;
-  // Small micro-kernels must wait for the latency of multiply-adds, so they are legal only if rows or columns are few.
+  // With accumulators in less than half of the registers, multiply-adds wait for each other's results. Such a schedule
+  // is legal only if its tiles are high, or if the contraction has too few rows or columns for larger tiles.
   return mr * nv >= registers / 2 || mr * 2 > e.rows || mr >= 14 || nv * 2 > vectors;
 }
 
@@ -126,8 +128,8 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine)
     if (s[kCopyImage] && s[kPackA]) return false;
     // An operand A that cannot be read in place is packed in any case, so pack_a=0 would give the same kernel.
     if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;
-    // If the number of columns is no multiple of the tile's width, the operand must be a single row that is read in
-    // place, because only such a row can be cut into tiles of equal size.
+    // If the number of columns is no multiple of the tile's width, the operand's columns must be read in place as one
+    // row, because only such a row can be cut into tiles of almost equal width.
     const bool one_row = s[kColumnTasks] == 1 && e.outer_columns == 1 && e.in_place;
     if (e.turned && !one_row && e.columns % (nv * machine.target->lanes) != 0) return false;
   } else if (s[kCopyImage] && !s[kPackB]) {
@@ -154,7 +156,8 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
   const int64_t threads = machine.threads;
   const auto first = [&](Choice choice, int64_t wanted) { return largest_up_to(values_of(space, choice), wanted); };
   const auto vectors = [&](int64_t wanted) {
-    // The largest nv up to `wanted` that is legal for `e`; the axis also has values that only other ways allow.
+    // Returns the largest nv up to `wanted` that is legal for the extents `e`. The axis has further values, which are
+    // legal only for other ways to compute the contraction.
     int64_t most = 1;
     for (const int64_t nv : values_of(space, kNv))
       if (nv <= wanted && nv > most && fits_columns(e, nv, machine)) most = nv;
@@ -170,7 +173,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
   // In a program of many kernels, an operand larger than the L2 cache comes from memory, so seeds prefetch it.
   const bool is_large = right_bytes(e) > machine.l2_bytes;
   const bool copies = e.once && !(e.left_image && e.direct);
-  const bool left = e.turned || e.left_image;  // whether an image is copied, if at all, for the left operand
+  const bool left = e.turned || e.left_image;  // whether it is the left operand whose image may be copied
   const bool ahead = pack_b == 0 && (must_prefetch(e, machine) || (e.in_place && (left || !e.once) && is_large));
   const int64_t prefetch = ahead ? first(kPrefetch, kShortestFetch) : 0;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{kMostTileRows, 2},
@@ -191,7 +194,8 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
       const bool in_tiles = mr > kMostVectorRows;
       if (in_tiles && !e.tiles) continue;
       if (!left && mr == 8 && nv == 2) continue;
-      // If there are fewer than three vectors, narrower seeds of this list cover them with more rows.
+      // If no legal tile is three vectors wide, this seed is left out: the list has others with fewer vectors and more
+      // rows.
       if (e.turned && nv == 3 && vectors(nv) < nv) continue;
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
       // A packed or copied image should stay in the L2 cache.
@@ -270,8 +274,8 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   const bool parallel = machine.threads > 1;
   const auto any = [&](const auto& admits) { return std::any_of(ways.begin(), ways.end(), admits); };
   const Extents& e = ways[0];
-  // The value of mr before the current one. It shows which value is the first above the number of rows; the axis has
-  // that value too if rows are pixels.
+  // The value before the current one in the list of mr. If rows are pixels, the axis includes one value that is greater
+  // than the number of rows: the first one that is, since the value before it is less.
   int64_t covers = 1;
   Space space;
   space.kind = "contract";

@@ -146,7 +146,7 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side.position),
                                side.along_k ? k_atom_ : side.atom, vector_);
   const bool in_memory = matrix_ && multiplies_in_memory(*matrix_);
-  // Rows that run across k hold no whole words, unless elements fill words alone. Words can still be read from them if
+  // Rows that run across k hold no whole words, unless one element fills a word. Words can still be read from them if
   // elements have 16 bits and either a wave holds whole blocks of words, whose elements its lanes exchange, or the
   // instruction reads shared memory itself.
   const Layout& words = &side == &rows_ ? fragments_.a : fragments_.b;

@@ -91,10 +91,10 @@ class GpuContract {
   void give_buffer(Side& side);
   bool copies_vectors(const Side& side) const;
   // Adds guards to a load or store, so that it leaves out elements of a tile beyond the ends of the operand's loops.
-  // `axis` is the number of the access's axis that the first of these loops has; the others follow.
+  // `axis` is the number of the access's axis for the first of these loops; the axes for the other loops follow it.
   void guard_end(const Side& side, size_t axis, Instr& access) const;
   void guard_loop(const Side& side, size_t loop, size_t axis, Instr& access) const;
-  // Adds the guards of guard_end() for all loops but the last.
+  // Adds the guards that guard_end() would add, but not the one for the last of the operand's loops.
   void guard_around(const Side& side, size_t axis, Instr& access) const;
   int64_t extent_along(AtomId atom) const { return atom < 0 ? 1 : domain_.atoms[atom].extent; }
   // Emits all work of a block: one tile after the other, in rounds.

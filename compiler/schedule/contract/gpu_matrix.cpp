@@ -28,7 +28,8 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
   const int right = domain.right_operand();
   if (dtype(0) == DType::f32 && !product.tf32) return {};
   const ProductLoops loops = product_loops(domain);
-  // A tile may extend along the loops around the last one, but has at least kShortestRun neighbouring columns.
+  // A tile may extend along the outer loops too, but has at least kShortestRun (8) neighbouring columns along the last
+  // one.
   const auto all = [](const std::array<int64_t, 3>& extents) { return extents[0] * extents[1] * extents[2]; };
   std::vector<MatrixOp> out = matrices_for(dtype(1 - right), dtype(right), machine.target->features);
   std::erase_if(out, [&](MatrixOp op) {
@@ -45,8 +46,8 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
 double matrix_rate(MatrixOp matrix, const Target& target) {
   const MatrixInfo& row = info(matrix);
   const double rate = target.arithmetic.matrices(row.left, row.right);
-  // If the target has groups of waves that multiply together, its row states their rate. A single wave reaches three
-  // fifths of that rate (measured on an H200: bench/README.md).
+  // If the target has groups of waves that multiply together, its rate of matrix instructions is that of such groups. A
+  // single wave reaches three fifths of that rate (measured on an H200: bench/README.md).
   const bool slower = (target.features & kWaveGroups) != 0 && !multiplies_in_memory(matrix);
   // If the target has instructions of twice the depth, the other instructions have half the rate.
   const bool shallow = (target.features & kMfmaDeep) != 0 && row.feature != kMfmaDeep;
@@ -79,7 +80,9 @@ int64_t matrix_pitch(MatrixOp matrix, int64_t extent, bool along_k) {
 
 int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
   const auto size = [&](int64_t tile) {
-    const int64_t step = s[kStepK];  // elements of K in a step; in shared memory, the step or the tile is innermost
+    // The elements of K in one step. In shared memory either these or the tile's rows or columns are innermost. The
+    // larger of both sizes counts.
+    const int64_t step = s[kStepK];
     return std::max(tile * matrix_pitch(matrix, step, true), step * matrix_pitch(matrix, tile, false));
   };
   return s[kStages] * (size(rows_of_tile(s)) + size(columns_of_tile(s))) * size_of(info(matrix).left);

@@ -21,7 +21,7 @@ Schedule large_tile();
 
 struct GpuProduct : ProductLoops {
   int64_t bytes = 4;  // bytes of an element in shared memory without a matrix instruction
-  // Whether an operand has asynchronous copies: without a matrix instruction, with one.
+  // Whether an operand has asynchronous copies if the kernel uses no matrix instruction, and if it uses one.
   bool copies = false, copies_matrix = false;
   bool copies_both = false;  // whether both operands have asynchronous copies for a matrix instruction
   bool boxes = false;        // whether copies_both holds and tiles of an operand can be copied as boxes (tma)

@@ -25,7 +25,8 @@ void GpuContract::emit_rounds() {
                 most = blocks_at_once(schedule_, machine_);
   if (resident_ || schedule_[kPersistent] == 0 || tiles <= most) {
     out_.kernel().grid = tiles * parts;
-    // Blocks that share a tile must have neighbouring numbers, so place_of_block() must not change them.
+    // Blocks that share a tile must have neighbouring numbers, so the order of blocks that place_of_block() makes is
+    // not used here.
     emit_tile(parts > 1 ? affine(kBlockVar) : place_of_block(tiles), parts);
     return;
   }
@@ -39,7 +40,7 @@ void GpuContract::emit_rounds() {
   out_.close_loop();
   turn_ = -1;
   if (shared.tiles == 0) return;
-  copiers_ = 0;  // the computing waves copy in the last round, since some blocks do not run it
+  copiers_ = 0;  // in the last round the computing waves copy, since some blocks take no part in that round
   for (Side* side : {&rows_, &columns_}) give_buffer(*side);
   part_blocks_ = shared.tiles * shared.parts;
   open_part();
@@ -89,7 +90,8 @@ void GpuContract::place_tile(const Affine& number) {
     inside *= extent;
     return out;
   };
-  part_ = digit("part", parts_);  // the part of K is the innermost digit, so that neighbouring blocks share a tile
+  // the number of the part of K is the innermost digit of the block's number, so that neighbouring blocks share a tile
+  part_ = digit("part", parts_);
   // The order of tiles, from the innermost loop outwards: raster_rows tiles of rows, all tiles of columns, and the
   // remaining tiles of rows.
   const int64_t raster = schedule_[kRasterRows];

@@ -44,8 +44,8 @@ std::vector<int64_t> steps_around(int64_t last, int64_t around) {
   return steps;
 }
 
-// Returns, for each extent that a tile may have along the rows (or columns), the choices by which tiles of this extent
-// are the fewest.
+// Returns, for each extent that a tile may have along the rows (or columns), those choices of this extent that need the
+// fewest tiles to cover all rows (or columns).
 std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& extents,
                             const std::array<Choice, 3>& choices) {
   std::array<std::vector<int64_t>, 3> values;
@@ -53,7 +53,7 @@ std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& ex
     const Axis* const axis = axis_of(space.axes, choices[i]);
     values[i] = axis == nullptr ? std::vector<int64_t>{1} : axis->values;
   }
-  // For each extent of a tile: the fewest tiles, and the choices that lead to them.
+  // For each extent of a tile: the least number of tiles that cover everything, and the choices that give this number.
   std::map<int64_t, std::pair<int64_t, Chosen>> best;
   std::vector<int64_t> order;
   for (const int64_t last : values[0])
@@ -236,7 +236,8 @@ void add_lanes_seeds(Space& space, const Machine& machine, const GpuProduct& pro
     Schedule with = space.schedule(space.seeds[first]);
     with.set(kAsyncCopies, 1);
     with.set(kStages, stages);
-    with.set(kMinBlocks, 1);  // without this choice the compiler limits registers further and spills them to memory
+    // without min_blocks=1 the compiler allows a thread fewer registers and spills values to memory
+    with.set(kMinBlocks, 1);
     space.seeds.push_back(point_of(space, with));
   }
 }

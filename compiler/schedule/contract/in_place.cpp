@@ -12,8 +12,8 @@ class Work {
   Work(const Graph& group, const Domain& domain) : group_(group), domain_(domain) {}
 
   // Returns the access to the first input that varies along K and is contiguous along the columns. Returns nullopt if
-  // there is none, if the operand cannot be computed from rows of vectors, or if that takes more than kCheapWork per
-  // element.
+  // there is none, if the operand cannot be computed from rows of vectors, or if the elementwise work takes more than
+  // kCheapWork (four) issue slots per element.
   std::optional<Access> run(NodeId root) {
     visit(root);
     return possible_ && work_ <= kCheapWork ? deep_ : std::nullopt;

@@ -25,15 +25,16 @@ std::vector<const Access*> reads_of(const Domain& domain) {
 AtomId register_rows_atom(const Domain& domain) {
   if (domain.cls != LoopClass::kColumns || domain.vector < 0) return -1;
   std::vector<const Access*> reads = reads_of(domain);
-  std::erase_if(reads, [&](const Access* access) {  // drops reads outside of the reduced loops
+  // Drops reads that are the same in all iterations of all reduced loops.
+  std::erase_if(reads, [&](const Access* access) {
     return std::none_of(domain.reduced.begin(), domain.reduced.end(), [&](AtomId a) { return access->moves_along(a); });
   });
   AtomId best = -1;
   std::pair<size_t, size_t> most = {0, 0};
   for (AtomId atom : domain.parallel) {
     if (atom == domain.vector || domain.atoms[atom].extent < 2) continue;
-    // The number of reads that are the same in all iterations of the loop over `atom`, and of other reads whose guards
-    // are the same in all its iterations.
+    // How many reads are the same in all iterations of the loop over `atom`; and of the other reads, how many have
+    // guards that are the same in all these iterations.
     std::pair<size_t, size_t> stay = {0, 0};
     for (const Access* access : reads) {
       const auto rests = [&](const Guard& guard) { return guard.strides[atom] == 0; };
@@ -42,7 +43,7 @@ AtomId register_rows_atom(const Domain& domain) {
       else if (!access->guards.empty() && std::all_of(access->guards.begin(), access->guards.end(), rests))
         ++stay.second;
     }
-    // Of several loops with as many such reads, the innermost is chosen.
+    // If several loops have the same two numbers, the innermost of these loops is chosen.
     if (stay >= most && stay > std::pair<size_t, size_t>{0, 0}) {
       most = stay;
       best = atom;

@@ -14,8 +14,8 @@
 
 namespace wl {
 
-// Returns the loop along which neighbours become rows of one tile; -1 if the group is no column reduction, or if no
-// loop leaves a read or its guards the same.
+// Returns the loop along which neighbours become rows of one tile; -1 if the group is no column reduction, or if every
+// loop changes all reads and all their guards.
 AtomId register_rows_atom(const Domain& domain);
 // Adds the axis register_rows if register_rows_atom() finds a loop. Its values are 1 and divisors of the loop's extent.
 void add_register_rows(Space& space, const Domain& domain);
@@ -28,7 +28,7 @@ bool fits_registers(const Schedule& schedule, const Machine& machine);
 AtomId cache_block_atom(const Graph& group, const Domain& domain, const Machine& machine, int64_t* bytes = nullptr);
 // The number of rows in one iteration of the loop over `atom`, where a row is a tile of `tile` elements.
 int64_t rows_within(const Domain& domain, AtomId atom, int64_t tile);
-// Adds the axis cache_block_rows: the rows of a block; 0 means no blocks.
+// Adds the axis cache_block_rows. Its values are the number of rows in a cache block; 0: there are no cache blocks.
 void add_cache_block_rows(Space& space);
 // Whether a schedule has no cache blocks, or has cache blocks that divide the rows of one iteration of the loop
 // `blocked`.

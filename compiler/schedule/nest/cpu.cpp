@@ -147,10 +147,10 @@ bool CpuRows::moves_with_row(const Access& access) const {
          at_.vector_tiles() > 1;
 }
 
-// Prefetches the inputs that phase 0 loads and that move with the row: some rows ahead or, where a row is walked in
-// chunks, some chunks ahead. The prefetches are in phase 0 or, with the choice prefetch_last_phase, in the last phase,
-// which waits least for memory. In the last phase of a row in chunks, the prefetches stand before the phase's last
-// load, so that they are in the last walk over the chunk.
+// Prefetches the inputs that phase 0 loads and that differ from row to row: some rows ahead or, where a row is walked
+// in chunks, some chunks ahead. The prefetches are in phase 0 or, with the choice prefetch_last_phase, in the last
+// phase, which waits least for memory. In the last phase of a row in chunks, the prefetches stand before the phase's
+// last load, so that they are in the last walk over the chunk.
 void CpuRows::prefetch(PhaseCode& code) {
   const int64_t distance = schedule_[kPrefetch];
   const bool in_last_phase = schedule_[kPrefetchLastPhase] != 0;
@@ -175,7 +175,7 @@ void CpuRows::prefetch(PhaseCode& code) {
 }
 
 // A row is computed in chunks. Each chunk is walked twice while it lies in the L1 cache: first for its maximum, then
-// for its sums. When the maximum grows, the sums so far are multiplied by exp(before - now).
+// for its sums. When the maximum grows, the sums so far are multiplied by exp(old maximum - new maximum).
 void CpuRows::fold_online(NodeId largest, PhaseCode& code) {
   const DType dtype = group_.nodes[largest].dtype;
   const auto scope = out_.values_of(largest);
@@ -189,7 +189,8 @@ void CpuRows::fold_online(NodeId largest, PhaseCode& code) {
   code.inner.push_back(copy_instr(before, now, dtype));
   code.inner.push_back(map_instr(now, Op::max, dtype, {before, chunk}));
   code.post.push_back(copy_instr(results_.at(largest), now, dtype));
-  // While the maximum is -inf, 0 is subtracted instead of the maximum, and the sums are 0.
+  // While the maximum is -inf, 0 is subtracted from the values instead of the maximum, so that the sums are 0 and not
+  // NaN.
   Instr least;
   least.op = InstrOp::kMap;
   least.result = narrow();
@@ -214,7 +215,8 @@ void CpuRows::fold_online(NodeId largest, PhaseCode& code) {
     code.inner.push_back(times_power(term, std::nullopt, same, origin, false, dtype));
     code.inner.push_back(fold_instr(partial, term, Op::add));
     code.post.push_back(cross_instr(whole, partial, Op::add));
-    // The sum is multiplied by exp(now - now), so that the result is NaN where the maximum is infinite or NaN.
+    // The sum is multiplied by exp(now - now), where `now` is the row's maximum. This factor is 1, or NaN if the
+    // maximum is infinite or NaN; the result must then be NaN.
     code.post.push_back(times_power(results_.at(sum), whole, now, now, false, dtype));
   }
 }

@@ -51,7 +51,7 @@ class RowGeometry {
   bool shares_vector() const { return parts_ > 1 && part_atom_ == domain_.vector; }
   int row_teams() const { return row_teams_; }  // number of teams of a block that share one row
 
-  // Makes the variables of the loops over outer_reduced().
+  // Makes the variables of the loops over the reduced atoms other than the vectorised axis (outer_reduced()).
   void add_outer_loops();
   // Distributes the iterations of the outermost reduced loop over `teams` teams.
   void share_outermost(int teams);
@@ -79,7 +79,8 @@ class RowGeometry {
   RowPlace place_of(const Affine& row, const std::vector<Affine>& limits = {}, Clamp clamp = Clamp::kOutermostIndex);
   // The bound of tiles along the vectorised axis at `place`; empty if the tile size divides the axis's extent.
   std::vector<std::vector<Affine>> bound_at(const RowPlace& place) const;
-  // The trip counts of the loop over outer_reduced()[loop], and of the loop over the tiles of a row.
+  // outer_trips: the trip count of the loop over the atom outer_reduced()[loop]. tile_trips: the trip count of the loop
+  // over the tiles of a row.
   std::vector<Affine> outer_trips(size_t loop);
   std::vector<Affine> tile_trips() const;
 

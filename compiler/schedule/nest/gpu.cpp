@@ -140,7 +140,8 @@ void GpuRows::emit_turns(const Affine& turns, std::vector<PhaseCode> phases) {
     emit_phases(alone);
   }
   if (row_var_ >= 0) out_.close_loop();
-  if (cluster_) out_.push(end_of_phase());  // a block must not end while others load from its shared memory
+  // A block must not end while other blocks of its cluster load from its shared memory.
+  if (cluster_) out_.push(end_of_phase());
 }
 
 absl::StatusOr<Kernel> GpuRows::finish() {

@@ -59,11 +59,11 @@ class GpuRows : public RowLowering {
   // Buffers in shared memory through which the teams that share a row exchange results.
   std::map<std::pair<NodeId, DType>, BufferId> exchanged_;
 
-  // The number of a team's row. If some teams lie beyond the last row: upper bounds of that number.
+  // row_: the number of the team's row. limits_: upper bounds of this number, if some teams lie beyond the last row.
   Affine row_;
   std::vector<Affine> limits_;
-  // The number of rows that a block computes at the same time; the number of blocks that there are before rows are
-  // divided into parts.
+  // rows_at_once_: the number of rows that a block computes at the same time. blocks_of_rows_: the number of blocks
+  // before rows are divided into parts.
   int64_t rows_at_once_ = 1, blocks_of_rows_ = 1;
   // Whether rows are tiles along the vectorised axis; tiles beyond the last row are then empty.
   bool rows_end_early_ = false;

@@ -76,8 +76,8 @@ void GpuRows::combine_row_teams(NodeId reduce, Op combine, TileId partial, TileI
 }
 
 // Computes sums of exponentials in one walk. Each thread subtracts the largest value that it has seen so far. When that
-// value grows, the thread multiplies its sum by exp(before - now). After the row, the sum is multiplied by exp(largest
-// of the thread - largest of the row).
+// value grows, the thread multiplies its sum by exp(old largest value - new largest value). After the row, the sum is
+// multiplied by exp(largest value of the thread - largest value of the row).
 void GpuRows::fold_online(NodeId largest, PhaseCode& code) {
   const DType dtype = group_.nodes[largest].dtype;
   const auto scope = out_.values_of(largest);

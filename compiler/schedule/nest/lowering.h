@@ -22,14 +22,16 @@ struct PhaseCode {
   int phase = 0;
   RowPlace place;
   std::vector<Instr> fills, pre;  // instructions that precede the phase's loops
-  std::vector<Instr> narrow;      // instructions inside the loops that are constant along the vectorised axis
-  std::vector<Instr> inner;       // instructions inside the loops that vary along the vectorised axis
+  // Instructions whose result has one element along the vectorised axis. They stand inside the phase's loops or, if the
+  // only loop is the walk along the vectorised axis, before it.
+  std::vector<Instr> narrow;
+  std::vector<Instr> inner;  // instructions inside the phase's loops, except those in `narrow`
   // Instructions after the loops that store values for other threads of the block to reduce further.
   std::vector<Instr> exchange;
   std::vector<Instr> post;       // instructions after the loops and after `exchange`
   std::vector<Instr> partials;   // with several parts: stores of this block's partial results
   std::vector<Instr> next_pass;  // with several parts: instructions that need the results of all parts
-  // The tiles that exist already: for nodes, for loads, and for pads and concats.
+  // The tiles that exist already, each with the node, the load, or the pieces of a pad or concat whose value it has.
   std::map<NodeId, TileId> tiles;
   std::vector<std::pair<Access, TileId>> loads;
   std::vector<std::pair<std::vector<Piece>, TileId>> joined;
@@ -100,7 +102,7 @@ class RowLowering {
   virtual PartialSpace partial_space(NodeId reduce, int64_t width, const RowPlace& place);
   // The instruction that separates the stores of partial results from their loads.
   virtual Instr end_of_phase();
-  // Whether registers keep their values from one phase of a row in parts to the next.
+  // If rows are in parts: whether tiles in registers keep their values from one phase to the next.
   virtual bool keeps_registers() const = 0;
 
   TileId make_tile(DType dtype, bool is_wide) { return new_tile(dtype, is_wide, false); }

@@ -42,7 +42,8 @@ TileId RowLowering::folded_value(NodeId reduce, DType dtype, PhaseCode& code) {
     value = operand.result;
     (is_wide || at_.lanes() == 1 ? code.inner : code.narrow).push_back(std::move(operand));
   }
-  // A value that is the same for all elements along the vectorised axis is still reduced once for each of them.
+  // A reduction combines all elements along the vectorised axis. So a value that is the same for all of them is copied
+  // to all lanes.
   if (!is_wide && at_.vector_reduced() && at_.lanes() > 1) value = spread(value, code.inner, false);
   return value;
 }

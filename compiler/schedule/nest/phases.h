@@ -11,7 +11,7 @@ namespace wl {
 
 struct NestPhases : RowPhases {
   std::vector<int> uses;                 // for each node: how many nodes and outputs read its value
-  std::vector<std::vector<int>> stores;  // for each phase: indices into domain.stores
+  std::vector<std::vector<int>> stores;  // for each phase: the outputs that it stores, as indices into domain.stores
   // The values that a later phase loads from a row buffer instead of computing them again.
   std::map<NodeId, int> kept;  // for each node: the phase that stores its value
 };

@@ -23,8 +23,8 @@ void add_parts(Space& space, const Domain& domain, const Machine& machine, int64
 int64_t parts_for(const Space& space, int64_t blocks, int64_t wanted);
 
 // Adds the axis last_block_combines: the block of a row that arrives last combines the partial results in the same
-// pass. The axis is added only where no further phase follows a row's reductions and where the workspace has a counter
-// of arrivals for each block that there would be without parts. `blocks`: at least the number of these blocks.
+// pass. The axis is added only if no further phase follows a row's reductions, and if the workspace has at least
+// `blocks` counters of arrivals. `blocks`: at least as many as the kernel has blocks without parts of rows.
 void add_last(Space& space, const Graph& group, const Domain& domain, int64_t blocks);
 // Adds the axis cluster where the machine has clusters: the blocks of a row form one cluster, and wait for each other
 // at a cluster barrier after each phase instead of starting another pass. Every machine with clusters allows

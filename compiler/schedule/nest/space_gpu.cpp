@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// The number of elements in a vector of 16 bytes, at most 8. The outputs' narrowest dtype determines the size of an
-// element, but no more than 4 bytes.
+// The number of elements in a vector of 16 bytes, at most 8. An element counts as large as the narrowest dtype of an
+// output, but as 4 bytes at most.
 int64_t widest_vector(const Graph& group) {
   int64_t bytes = 4;
   for (const Output& output : group.outputs)
@@ -20,7 +20,8 @@ int64_t widest_vector(const Graph& group) {
 
 Axis team_axis(int64_t row, int64_t wanted, const Machine& machine) {
   Axis axis{kTeam, {}};
-  // A team may have as many threads as a wave even for short rows, because a block must have that many.
+  // A block must have at least the threads of one wave. So a team, which may be the only one of its block, may have as
+  // many threads as a wave even if its row is shorter.
   const Gpu& gpu = machine.target->gpu;
   const int64_t most = std::min<int64_t>(gpu.block_threads, std::max<int64_t>(gpu.wave, power_of_two_from(row)));
   for (int64_t team : {wanted, int64_t{8}, int64_t{16}, int64_t{32}, int64_t{64}, int64_t{128}, int64_t{256},
@@ -96,9 +97,9 @@ Axis stream_loads_axis(const Graph& group, const Domain& domain) {
   return axis(kStreamLoads, {0, 1}, [once](int64_t l) { return l == 0 || once; });
 }
 
-// With a value above 0, the grid has only as many blocks as are resident at once (choice min_blocks), and each block
-// computes row after row. With a value n above 1, the blocks also copy rows to shared memory ahead, which has n slots
-// for each row that a block computes at the same time.
+// Returns the axis persistent. With a value above 0, the grid has only as many blocks as are resident at once (choice
+// min_blocks), and each block computes row after row. With a value n above 1, a block also copies the elements of later
+// rows to shared memory ahead of time, into n slots for each row that it computes at the same time.
 Axis persistent_axis(const Graph& group, const Domain& domain, const Machine& machine, bool copies) {
   const bool many = 2 * machine.multiprocessors() < extent_of(domain, domain.parallel);
   const bool ahead = copies && (machine.target->features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0;

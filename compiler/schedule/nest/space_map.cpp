@@ -51,7 +51,7 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
       compiler_axis(machine),
   };
   add_listed_axes(space, machine);
-  int64_t staying = 0;  // bytes that every iteration of the loop `blocked` reads again
+  int64_t staying = 0;  // bytes that are read in every iteration of the loop `blocked`, the same ones in all of them
   const AtomId blocked = strided ? -1 : cache_block_atom(group, domain, machine, &staying);
   if (blocked >= 0) add_cache_block_rows(space);
   space.legal = [strided, lanes, blocked, domain](const Schedule& s) {
@@ -75,7 +75,7 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
     add_seed(space, chosen);
   };
   if (blocked >= 0) {
-    // Chooses the largest cache block whose part of the bytes in `staying` is at most an eighth of the L2 cache.
+    // Chooses the largest cache block whose share of these bytes (`staying`) takes at most an eighth of the L2 cache.
     const int64_t rows = rows_within(domain, blocked, values_of(space, kTileElements)[0]);
     for (int64_t band : {256, 64, 16, 4, 1}) {
       if (staying / rows * band > machine.l2_bytes / 8 || band >= rows || rows % band != 0) continue;

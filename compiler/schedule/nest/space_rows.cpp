@@ -14,12 +14,14 @@ namespace {
 struct CpuRowReduction {
   CpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine);
 
-  // Number of rows; of one row along the vectorised axis: number of elements, of vectors.
+  // rows: the number of rows. row, vectors: the number of elements, and of vectors, of one row along the vectorised
+  // axis.
   int64_t rows = 1, row = 1, vectors = 1;
   int phases = 1;
-  bool fits_l1 = false, fits_l2 = false;  // whether a row and one row buffer for each phase fit the L1, the L2 cache
-  bool online = false;                    // whether one walk can compute the maximum and the sums of exponentials
-  int64_t bytes = 0;                      // the bytes of the group's inputs and outputs
+  // fits_l1, fits_l2: whether a row and one row buffer for each phase fit the L1 cache, the L2 cache.
+  bool fits_l1 = false, fits_l2 = false;
+  bool online = false;  // whether one walk can compute the maximum and the sums of exponentials
+  int64_t bytes = 0;    // the bytes of the group's inputs and outputs
 };
 
 CpuRowReduction::CpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine)
@@ -54,8 +56,8 @@ void add_cpu_row_axes(Space& space, const Graph& group, const Domain& domain, co
   add_listed_axes(space, machine);
   if (machine.threads > 1) add_parts(space, domain, machine, of.rows, 4 * machine.threads);
   add_last(space, group, domain, of.rows);
-  // If a row does not fit the L1 cache, prefetching the next row during an earlier phase would evict the current row,
-  // so the last phase may do it.
+  // If a row does not fit the L1 cache, prefetching the next row during an earlier phase would evict the current row.
+  // So there is a choice that moves prefetches to the last phase.
   if (several && of.rows > 1 && !of.fits_l1) space.axes.push_back({kPrefetchLastPhase, {0, 1}});
   if (!of.fits_l1 && of.online) {  // the values of online_chunk are chunks of elements that fit the L1 cache
     const int64_t most = std::bit_floor(static_cast<uint64_t>(machine.l1_bytes / 4));

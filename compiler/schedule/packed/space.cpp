@@ -27,7 +27,7 @@ Axis in_whole(int kind, const Axis& axis, bool teams) {
 
 // is_tiled: whether the tiles of a kind decide how many threads its blocks have, as in a contraction. A packed kernel
 // has one number of threads for all kinds, so one extent of a thread's tile is computed from that number and from the
-// other extents. follows: whether an axis is the one of this extent.
+// tile's other extents. follows: whether `axis` is the axis of the extent that is computed.
 bool is_tiled(const Space& space) {
   return axis_of(space.axes, kTileRows) != nullptr && axis_of(space.axes, kThreadRows) != nullptr;
 }
@@ -189,8 +189,8 @@ class PackedSpace {
       space_.seeds.push_back(std::move(point));
   }
 
-  // The number of legal points: the sum, over all values of the shared axes, of the product of the kinds' numbers of
-  // legal schedules; nullopt where a kind has too many points.
+  // Returns the number of legal points: the sum, over all values of the shared axes, of the product of the kinds'
+  // numbers of legal schedules; nullopt: some kind has too many points to count.
   std::optional<uint64_t> count() const {
     std::vector<std::map<SharedValues, uint64_t>> tallies;
     for (const Space& own : own_) {

@@ -45,7 +45,8 @@ struct Need {
 // stages of the turn. The stages use the remaining memory one after the other.
 void keep_through_turns(const Stitched& choice, bool gpu, std::vector<Need>& needs) {
   const Stitched::Turns& turns = choice.turns;
-  if (turns.resident)  // stages use operands while those of the next turn are loaded, so none may share scratch
+  // stages use operands while those of the next turn are loaded, so no two stages may share scratch
+  if (turns.resident)
     for (size_t k = turns.first; k < turns.last; ++k)
       needs[choice.kept.size() + k].first = turns.first, needs[choice.kept.size() + k].last = turns.last - 1;
   const std::pair<size_t, size_t> repeated[] = {{turns.first, turns.last}, {turns.last, turns.last + turns.rest}};
@@ -309,7 +310,8 @@ VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vecto
                                  scratch[k], static_cast<int>(k) + 1},
                                 out);
     if (turn >= 0) out.open_loop(turn, {fixed(blocks)});
-    out.push_all(inliner.body(/*barriers=*/false));  // insert_barriers() places the barriers of the whole kernel
+    // without barriers, since insert_barriers() places those of the whole kernel later
+    out.push_all(inliner.body(/*barriers=*/false));
     if (turn >= 0) out.close_loop();
   }
   return loop;

@@ -25,8 +25,9 @@ int64_t kept_bytes(const Stitched& choice) {
 }
 
 // Returns the indices of the ways to stitch a group (Stitch::choices), best first. Those that hold values in registers
-// come before others, even if they have few blocks, because all their waves use matrix instructions. Next come those
-// that have enough blocks for the machine and whose values, unless resident, fill at most half of the nearest memory.
+// come before others, even if they have few blocks, because all their waves use matrix instructions. Of the others,
+// those come first that have enough blocks for the machine and whose values in scratch fill at most half of the L2
+// cache or, on a GPU, of a block's shared memory.
 std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const Target& target = *machine.target;
   const int64_t near = target.is_gpu() ? target.gpu.block_shared : machine.l2_bytes;
@@ -55,8 +56,8 @@ void place_stage(const Space& space, size_t stage, const Space& own, const Point
   }
 }
 
-// Adds seeds for CPUs. Each of them combines the stages' own seeds of one number; a stage with fewer seeds takes its
-// last one.
+// Adds seeds for CPUs. Each of them combines the seeds with one number of all stages; a stage that has fewer seeds
+// takes its last one.
 void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const Stitch& stitch, const Machine& machine,
                const Tables& tables) {
   for (size_t c : best_first(stitch, machine)) {

@@ -92,7 +92,8 @@ void Tables::place_first(const StageTable& stage, Point& point) const {
 
 std::vector<uint64_t> Tables::agreeing(const StageTable& stage) const {
   std::vector<uint64_t> tally(places(), 0);
-  // For each shared axis: the distance in `tally` between its adjacent values; 0: the stage lacks the axis.
+  // For each shared axis: how far apart two neighbouring values of the axis are in `tally`; 0: the stage lacks the
+  // axis.
   std::vector<size_t> own;
   size_t step = tally.size();
   for (size_t axis : shared) {

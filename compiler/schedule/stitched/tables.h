@@ -21,7 +21,9 @@ void complete_stage(const Space& space, int64_t team, Schedule& own);
 // Which combinations of values of the whole space's axes are a legal schedule of one stage.
 struct StageTable {
   std::vector<size_t> axes;  // indices of the stage's axes in the whole space
-  std::vector<char> legal;   // whether each combination of values is legal, numbered by their indices in mixed radix
+  // For each combination of values of these axes, whether it is legal. The number of a combination has the indices of
+  // its values as digits in mixed radix; the last axis is the lowest digit.
+  std::vector<char> legal;
 
   // Puts the values of schedule `number` into a point of the whole space, which has the axes `all`.
   void put(size_t number, const std::vector<Axis>& all, Point& point) const {
