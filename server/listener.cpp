@@ -58,7 +58,8 @@ absl::Status clear_socket(const sockaddr_un& address) {
   if (failed == 0)
     return absl::UnavailableError(
         cat("listen address unix:", path, ": is in use by another process; stop it or choose another path"));
-  if (failed != ECONNREFUSED)  // such as EACCES: the socket belongs to another user, whose process may listen
+  // An error such as EACCES does not tell whether a process listens: the socket may be another user's.
+  if (failed != ECONNREFUSED)
     return absl::UnavailableError(cat("listen address unix:", path,
                                       ": whether another process listens there cannot be told (", std::strerror(failed),
                                       "); remove the file or choose another path"));
@@ -141,7 +142,7 @@ absl::Status Listener::listen_on(int family, const void* at, uint32_t size, size
   const int yes = 1;
   if (family != AF_UNIX) {
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // accepted connections inherit the option
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // accepted connections inherit TCP_NODELAY
   }
   const bool bound = bind(fd, static_cast<const sockaddr*>(at), size) == 0;
   // The file's mode is restricted before listen(), since processes can connect only after that call.
@@ -260,7 +261,7 @@ bool Listener::has_enough(const std::string& peer) const {
   return !peer.empty() && count != of_peer_.end() && count->second >= max_connections_ - max_connections_ / 4;
 }
 
-// Removes closed connections from the counts, at most once every kCountEvery.
+// Removes closed connections from the counts, at most once every 20 ms (kCountEvery).
 void Listener::count() {
   const Clock::time_point now = Clock::now();
   if (now - counted_ < kCountEvery) return;

@@ -16,8 +16,8 @@ struct TrainingRows {
   int groups = 0;
   int left_out = 0;  // number of trials whose plan or group this version cannot lower
 };
-// Returns a row for every correct trial of the searches behind the newest 10,000 records, for rounds only and not for
-// promotions. Each trial's plan is lowered again, which takes about a millisecond.
+// Returns a row for every correct trial of the searches behind the newest 10,000 records. Only trials of rounds count,
+// not those of promotions. Each trial's plan is lowered again, which takes about a millisecond.
 absl::StatusOr<TrainingRows> training_rows(Store& store);
 
 // Returns the name that the ranker of a store has by default: STORE.ranker.

@@ -58,7 +58,8 @@ bool Vouching::go_through(int64_t* seen, const std::function<absl::Status(const 
   }
 }
 
-// Signs all served records again, if necessary. If this process ends meanwhile, the next one starts from the beginning.
+// Signs all served records again if the store asks for it (should_sign_anew()). If this process ends before the last
+// one, the next process begins again with the first one.
 void Vouching::sign_anew() {
   const auto should = parts_.store->should_sign_anew();
   if (!should.ok() || !*should) return;

@@ -28,7 +28,7 @@ class Vouching {
     // Signers whose records are signed again: this coordinator's key and --signers, which should have its former keys.
     std::vector<Signer> signers;
     Build build;  // compiles objects; empty: this coordinator compiles nothing
-    // Called on this object's thread when a record of the key was signed again, or was built here.
+    // Called on this object's thread when a record of the key was signed again, or when its object was built here.
     std::function<void(const std::string& key)> changed;
   };
   // All pointers must outlive the object. Its thread starts at once.

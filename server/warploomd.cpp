@@ -199,7 +199,7 @@ absl::Status read_config(const std::string& file, const CLI::App& app, const std
   try {
     const toml::table table = toml::parse(*text, file);
     for (const auto& row : table) {
-      const toml::key& key = row.first;  // clang rejects lambdas that capture structured bindings
+      const toml::key& key = row.first;  // Not a structured binding, since clang rejects lambdas that capture one.
       const toml::node& node = row.second;
       const auto setting =
           std::find_if(settings.begin(), settings.end(), [&](const Setting& one) { return key.str() == one.key; });

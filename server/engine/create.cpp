@@ -110,7 +110,7 @@ absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& 
       if (whole && suffices(*whole, asked)) {
         job.hits = static_cast<int64_t>(whole->result.groups.size());
         answer_job(job.row, std::move(whole->result));
-        job.result_id.clear();  // empty, so that the answer is not stored again
+        job.result_id.clear();  // an empty id keeps the store from storing the same answer again
         return job;
       }
     }

@@ -45,7 +45,8 @@ std::optional<Device> device_as(const Device& device, const std::string& target)
   const bool simulates = (*row)->family == "sim" && (*best)->family == "cpu";
   if ((*best)->family != "cpu" && !runs_code_of(device.target, target)) return std::nullopt;
   if (!simulates && ((*row)->family != (*best)->family || (*row)->lanes > (*best)->lanes)) return std::nullopt;
-  // A device may have more lanes than `target` and yet lack its instructions for dot products of bf16 or i8 words.
+  // The device's target has enough lanes, but may lack instructions that `target` has: dot products of bf16 or i8
+  // words.
   const Arithmetic &wants = (*row)->arithmetic, &has = (*best)->arithmetic;
   if (!simulates && (wants.dot_bf16 > has.dot_bf16 || wants.dot_i8 > has.dot_i8)) return std::nullopt;
   Device narrower = device;

@@ -9,8 +9,9 @@
 
 namespace wl {
 
-// Whether a worker's device can measure for a job whose device is `wanted`: it is the same machine with the same
-// compilers (and the same library, if the job uses one), and it has the same target or can run code for that target.
+// Whether a worker's device can do the measurements of a job whose device is `wanted`. It must be the same machine
+// with the same compilers (and with the same library, if the job uses one), and must have the same target or run code
+// for it.
 bool serves(const Device& worker, const Device& wanted);
 bool any_serves(const std::vector<Device>& worker, const Device& wanted);
 // Returns the class of a device: devices of one class serve the same batches of a team.

@@ -44,8 +44,8 @@ const Compiler& Engine::compiler() const {
 }
 
 absl::Status Engine::start() {
-  // The unfinished jobs are read here and not on the engine's thread, which may run later: a job that is created from
-  // now on is handed to that thread together with its plan, so it must not be among these jobs.
+  // The unfinished jobs are read now, before the engine's thread starts. Jobs that are created from now on must not be
+  // among them, since each of those is posted to that thread together with its plan.
   WL_ASSIGN_OR_RETURN(std::vector<JobRow> unfinished, impl_->store->unfinished_jobs());
   Impl* const impl = impl_.get();
   // The jobs get their views before the engine's thread starts, so that clients that watch these jobs find them.
@@ -132,7 +132,7 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
     if (job.row.result) impl_->options.found(found_in(*job.row.result));
     impl_->options.job_ended(made.state);
   } else {
-    // The job gets its view now, so that clients find the job before the engine's thread takes it up.
+    // The job gets its view before it is posted to the engine's thread, so that clients can find it at once.
     impl_->views.begin(made.id, job_of(made));
     impl_->memory.keep(made.id, std::move(memory));
     impl_->loop.post([impl = impl_.get(), made, plan = std::move(job.plan), caller]() mutable {
@@ -164,7 +164,7 @@ absl::StatusOr<Job> Engine::cancel(int64_t id) {
 absl::StatusOr<std::shared_ptr<JobWatch>> Engine::watch(int64_t id, uint64_t seen, TellJob tell) {
   std::shared_ptr<JobWatch> watch = impl_->views.watch(id, seen, tell);
   if (impl_->views.find(id) != nullptr) return watch;
-  // A job without a view is done, or was created just now and will soon get a view.
+  // A job without a view is done, or was created a moment ago and will soon get a view.
   absl::StatusOr<Job> job = get(id);
   if (!job.ok()) {
     impl_->views.unwatch(watch);
@@ -203,7 +203,8 @@ absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64
 }
 
 absl::StatusOr<RevokedRows> Engine::revoke(const std::string& principal) {
-  // The principal's trials are first removed from live searches, so that these promote nothing more that it measured.
+  // The principal's trials are removed from live searches before they are removed from the store. So no search can
+  // promote a kernel that only the principal measured.
   std::promise<void> refuted;
   impl_->loop.post([&, impl = impl_.get()] {
     impl->searches.revoke(principal);
@@ -226,7 +227,7 @@ void Engine::left(const std::string& name, uint64_t epoch) {
   if (!impl_->leaving) impl_->workers.left(name, epoch);
 }
 
-// Ends the leases of workers whose connections are lost, before their deadlines.
+// Ends the leases of workers whose connections are lost, without waiting for the deadlines of the leases.
 void Engine::Impl::end_lost() {
   for (const auto& [name, epoch] : workers.take_lost()) {
     const std::vector<Leases::Owned> left = leases.of_process(name, epoch);

@@ -51,13 +51,13 @@ struct EngineSettings {
   // computes, which would disturb timings. Such a process holds the store only for the duration of one command; another
   // process that finds the store held learns this from in_use_by() (server/coordinator.h).
   bool share_machine = false;
-  // Whether kernels that were made with other compilers or another driver are verified again when a worker registers
-  // that has newer compilers or another driver.
+  // Whether records from other compilers or another driver are verified again when a worker registers whose compilers
+  // or driver its machine did not have before.
   bool reverify = false;
   double lease_s = 15;   // seconds after which a lease ends if the worker does not renew it
   double stuck_s = 180;  // seconds without progress of the runner after which a lease is lost, although it is renewed
-  // Seconds after which a leased batch is given to another worker that waits for work; where the usual time of such
-  // batches is known, several times that time instead (server/engine/bounds/overdue.h).
+  // Seconds after which a leased batch is given to another worker that waits for work. Where the usual time of such
+  // batches is known, several times that time counts instead (server/engine/bounds/overdue.h).
   double patience_s = 60;
   int check_threads = 2;          // number of threads of the pool that makes plans, checks and proposals
   int64_t plan_memory_bytes = 0;  // limit in bytes on the graphs and plans of all unfinished jobs; 0: no limit
@@ -81,7 +81,8 @@ struct EngineOptions : EngineSettings {
   std::function<void(Reverified)> reverified = [](Reverified) {};
   // Called for a new job with the numbers of its groups that have, and have not, a sufficient record in the store.
   std::function<void(int64_t hits, int64_t misses)> looked_up = [](int64_t, int64_t) {};
-  // Called for a job that has ended with a result: how many of its kernels the store had before.
+  // Called for a job that has ended with a result, with the numbers of its kernels that the store had, and lacked,
+  // before the job.
   std::function<void(const LookedUp&)> found = [](const LookedUp&) {};
   std::function<void(JobState)> job_ended = [](JobState) {};
   // Called with the seconds from the start of a search until its first correct kernel, and until the fastest kernel of
@@ -125,7 +126,8 @@ struct WorkerView {
   std::vector<WorkerDoing> doing;  // the worker's leases, oldest first
 };
 
-// All functions may be called from any thread. Beside the errors listed, they return those of the store.
+// All functions may be called from any thread. Besides the errors that their comments list, they return those of the
+// store.
 class Engine {
  public:
   // `store` and `compiler` must outlive the engine.
@@ -144,9 +146,9 @@ class Engine {
   absl::StatusOr<RevokedRows> revoke(const std::string& principal);
 
   // Makes jobs that verify records of other compilers or another driver again, on the devices of live workers that can
-  // run code for `target` (empty: any target). `again`: also records whose earlier verification ended as lost. Returns
-  // the names of the jobs, possibly none. A job has at most 256 records; further records get a job once it has
-  // succeeded.
+  // run code for `target` (empty: any target). `again`: also verifies records that were verified before with the
+  // outcome kLost. Returns the names of the jobs, possibly none. A job has at most 256 records; further records get a
+  // job once that job has succeeded.
   absl::StatusOr<std::vector<std::string>> reverify(const std::string& target, bool again);
 
   // --- Functions for clients
@@ -189,13 +191,13 @@ class Engine {
   // FailedPrecondition: the process is not registered under this epoch. ResourceExhausted: it has too many open calls.
   absl::Status attend(const std::string& name, uint64_t epoch);
   void left(const std::string& name, uint64_t epoch);
-  // Whether attend() may be called. Unavailable: leave() was called. FailedPrecondition: as attend().
+  // Returns OK if attend() may be called. Unavailable: leave() was called. FailedPrecondition: as attend().
   absl::Status may_attend(const std::string& name, uint64_t epoch);
   // Stores an object, as Store::put_blob() does.
   absl::Status put_blob(const std::string& digest, const std::string& bytes);
   // Waits up to `wait` for work, without blocking: `done` is called exactly once, on another thread or before this
-  // function returns. FailedPrecondition: the worker is not registered under this epoch. Cancelled: cancel_acquire()
-  // was called. The result may be null.
+  // function returns. `done` gets FailedPrecondition if the worker is not registered under this epoch (the result is
+  // then null), and Cancelled if cancel_acquire() was called for the result.
   std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, std::chrono::milliseconds wait,
                                      AcquireDone done);
   // Says that the caller of acquire() has gone: the call gets no lease, unless it was answered already. `call` may be

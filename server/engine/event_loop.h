@@ -31,7 +31,7 @@ class EventLoop {
   explicit EventLoop(std::function<void()> idle) : idle_(std::move(idle)) {}
   ~EventLoop() { stop(); }
 
-  // `step` and `tick` run on the engine's thread: `step` when a search's step is due, `tick` about four times a second.
+  // `step` runs on the engine's thread when the step of a search is due, `tick` about four times a second.
   void start(int pool_threads, std::function<void(int64_t)> step, std::function<void()> tick);
   void leave() { leaving_ = true; }          // Makes leaving() true, which tells pool work to end early. Thread-safe.
   bool leaving() const { return leaving_; }  // whether leave() was called; thread-safe
@@ -40,7 +40,8 @@ class EventLoop {
 
   void post(std::function<void()> event);    // Thread-safe. Runs `event` on the engine's thread.
   void compute(std::function<void()> work);  // Thread-safe. Runs `work` on a thread of the pool.
-  // Thread-safe. Runs `work` on a thread of the pool for work that may take minutes, where callers take turns.
+  // Thread-safe. Runs `work`, which may take minutes, on a thread of the pool of low priority. If several callers have
+  // work queued there, they take turns.
   void compute_long(std::function<void()> work, const std::string& caller);
   void mark(int64_t search_id);                 // Makes the step of a search due. Called on the engine's thread only.
   bool busy() const { return computing_ > 0; }  // Thread-safe. Whether any work is queued or running.

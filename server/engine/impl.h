@@ -76,10 +76,10 @@ struct Engine::Impl {
             &races,  [this] { leases.recovered(); },
             options, [this](const Device& device, const std::string& team) { go_on_with_winners(device, team); }};
 
-  // Looks for winners of other environments that a device can verify again (reverify/find.cpp). Called on the engine's
-  // thread when a worker has registered.
+  // Looks for records of other environments that a worker's device can verify again (reverify/find.cpp). Called on the
+  // engine's thread when a worker has registered.
   void look_for_winners(const Device& device, const std::string& team);
-  // Makes jobs for further winners of other environments after a job that verified such winners has succeeded.
+  // Called when a job that verified records of other environments has succeeded: makes jobs for those that are left.
   // Thread-safe.
   void go_on_with_winners(const Device& device, const std::string& team);
   // Reads many records, and makes jobs for the winners that suit a worker's device and team and are for `target`

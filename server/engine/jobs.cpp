@@ -46,8 +46,8 @@ void Jobs::recover(std::vector<JobRow> rows) {
   }
 }
 
-// Notes that a job from before the restart was taken up. After the last of them, the searches of all jobs are known, so
-// a renewal of a lease that belongs to none of these searches is refused from then on.
+// Notes that a job from before the restart was taken up. Once the last of these jobs was taken up, the searches of all
+// jobs are known. From then on, renewals of leases that belong to none of these searches are refused.
 void Jobs::taken_up(int64_t id) {
   if (recovering_.erase(id) > 0 && recovering_.empty()) recovered_();
 }
@@ -153,8 +153,8 @@ void Jobs::tick(ActiveJob& job) {
                                              asked.target, " has registered; start one and ask again")));
   }
   if (job.reverifying) return advance_reverifying(job);
-  // Searches are stopped early, so that the last part of the budget is left for promotions: a tenth of it, but at most
-  // two seconds for every group that has a search.
+  // The last part of the budget is left for promotions: a tenth of it, but at most two seconds for every group that
+  // has a search. So searches are stopped when that part begins.
   const double reserve = std::min(asked.budget_s / 10, 2.0 * static_cast<double>(job.searches.size()));
   if (job.deadline && !job.stopping && Clock::now() > *job.deadline - duration_of(reserve)) {
     job.stopping = true;
@@ -209,8 +209,8 @@ void Jobs::on_interim(const Search& search) {
   }
 }
 
-// Called when another environment's record could not be verified again. It ends the verification for jobs that verify
-// winners, and does not concern other jobs.
+// Called when the search has found that a record of another environment cannot be used in this one. Jobs that verify
+// such records again store this outcome; other jobs go on with the search.
 void Jobs::on_lost(const Search& search) {
   const std::set<int64_t> waiting = search.jobs;
   const std::string key = search.group.key;

@@ -42,8 +42,8 @@ struct ActiveJob {
   std::map<std::string, int64_t> searches;  // id of the search of each group, by the group's key
   std::set<std::string> searched;           // keys of the groups whose records this job made
   std::set<std::string> transferred;        // keys of the groups whose record has a plan from another environment
-  // Comparisons made so far. Each is a pair: the key of a fused group, and the key or the winning plan of one of its
-  // parts.
+  // The pairs of a fused group and a part of it for which the part's winning plan was considered for the group. A pair
+  // has the key of the group, and the key or the winning plan of the part.
   std::set<std::pair<std::string, std::string>> compared;
   std::optional<Clock::time_point> deadline;
   // When the job's promotions end; set once the job is cancelled or its budget is over.
@@ -66,7 +66,8 @@ struct ActiveJob {
       ReverifiedRow row;
       std::string unusable;  // why the winner's plan cannot be tried; empty: it can
       bool cold = false;
-      // Whether the winner's search was open when the coordinator started, so that a worker may have a lease of it.
+      // Whether the winner's search was open when the coordinator started. If so, a worker may still hold a lease of
+      // one of the search's batches.
       bool open = false;
     };
     std::vector<Winner> winners;
@@ -77,8 +78,8 @@ struct ActiveJob {
 
   // State of choosing the cover again with measured times (refine.cpp).
   CoverPrices prices;
-  // The plan of the round's first cover that needs new kernels. The new groups of the round's other covers are added to
-  // it.
+  // The plan of one round of choosing covers: that of the round's first cover that needs new kernels. The new groups
+  // of the round's other covers are added to this plan.
   std::optional<JobPlan> round;
   int covers_of_round = 0;
   int cover_rounds = 0;
@@ -103,8 +104,8 @@ JobProgress progress_of(const ActiveJob& job, const Searches& searches);
 class Jobs : public SearchObserver {
  public:
   // All pointers must outlive the object. `recovered` is called once, as soon as all searches are known that were open
-  // when the coordinator started. `winners_verified` is called when a job has succeeded that verifies winners of a
-  // device and a team again.
+  // when the coordinator started. `winners_verified` is called when a job that verifies winners again has succeeded,
+  // with the job's device and team.
   Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches,
        Races* races, std::function<void()> recovered, const EngineOptions& options,
        std::function<void(const Device& device, const std::string& team)> winners_verified)
@@ -209,9 +210,9 @@ class Jobs : public SearchObserver {
   std::set<int64_t> recovering_;
 };
 
-// Returns the function by which a Work (compiler/base/work.h) learns whether a job's plan is still needed. Cancelled:
-// `gone` returned true, or the coordinator is stopping. DeadlineExceeded: the end of the budget, `over`, has passed.
-// `loop` must outlive the function.
+// Returns a function by which a Work (compiler/base/work.h) learns whether a job's plan is still needed. That function
+// returns Cancelled if `gone` returned true or the coordinator is stopping, DeadlineExceeded if the end of the budget,
+// `over`, has passed, and otherwise OK. `loop` must outlive it.
 std::function<absl::Status()> waiting_for(const TuneOptions& asked, std::optional<Clock::time_point> over,
                                           const EventLoop& loop, std::function<bool()> gone);
 

@@ -13,11 +13,12 @@ namespace wl {
 namespace {
 
 constexpr size_t kLossesUntilSplit = 2, kLossesUntilCondemned = 3;
-// Losses of workers that are less probable than this are blamed on the batch, not on chance.
+// If the probability that a batch lost so many workers by chance is below this limit, the losses are blamed on the
+// batch.
 constexpr double kStrange = 0.01;
 
-// Returns the rows of the store for the two halves of a batch. Workers lost with the whole batch do not count as losses
-// of its halves.
+// Returns the rows of the store for the two halves of a batch. Losses of workers that had the whole batch do not count
+// for its halves.
 std::vector<BatchRow> halves_of(const BatchRow& whole, const Batch& batch) {
   std::vector<BatchRow> halves(2);
   const size_t middle = batch.candidates.size() / 2;
@@ -93,8 +94,8 @@ std::set<std::string> Leases::avoided(const Item& item) const {
   return names;
 }
 
-// Returns the leases that have lasted too long: longer than any worker may take, or longer than usual while another
-// worker waits that may have the batch.
+// Returns the leases that have lasted too long: longer than any worker may take or, if another worker that may get the
+// batch waits for work, longer than usual.
 std::vector<Leases::Owned> Leases::overdue() const {
   const Clock::time_point now = Clock::now();
   std::vector<Owned> over;
@@ -172,7 +173,7 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
         ++at->second.overdue;
       }
     } else {
-      // NotFound: the batch was reported just now. After other errors, a later tick ends the lease again.
+      // NotFound: the batch was reported just now. After any other error, a later tick tries to end the lease again.
       at->second.state = Item::State::kLeased;
     }
     item = at->second;

@@ -28,9 +28,9 @@ bool is_bound_of(const Batch& batch, double bound) {
   return !any;
 }
 
-// Returns the trial, or an error in its place if the trial's values are impossible: a correct result whose error
-// exceeds its bound or whose bound is that of no sample, or a time below the floor. The rest of such a trial is not
-// trusted.
+// Returns the trial, or an error in its place if the worker's values are impossible: a correct result with an error
+// above its bound, a bound that no sample of the checks has, or a time below `floor_ns`. No other value of such a
+// trial is used either.
 Trial believed(const PlannedTrial& of, const Batch& batch, const Trial& trial, double floor_ns) {
   if (trial.outcome != Outcome::kCorrect) return trial;
   const bool exact = trial.max_error == 0 && trial.bound == 0;
@@ -215,7 +215,8 @@ absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch
 std::shared_ptr<LeaseCall> Leases::acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
                                            AcquireDone done) {
   const std::optional<Workers::Served> served = workers_->heard(name, epoch);
-  // `answer` holds a Waiting, so that the worker counts as alive as long as its call waits.
+  // The callback `answer` holds a Waiting object, and lives as long as the worker's call waits. So the worker counts
+  // as alive meanwhile.
   auto waiting = std::make_shared<Workers::Waiting>(workers_, name, epoch);
   auto answer = [waiting, done = std::move(done)](absl::StatusOr<Acquired> out) { done(std::move(out)); };
   if (!served) {

@@ -55,7 +55,7 @@ std::vector<PlannedTrial> reported_of(const Batch& batch);
 // Returns the trial (kRuntimeError) of a candidate or chain that was not measured.
 Trial failed_trial(const PlannedTrial& of, std::string message);
 
-// Whether an error of the store is lasting, so that trying again does not help: disk full, no permission, damage.
+// Whether an error of the store will occur again if the operation is repeated: disk full, no permission, damage.
 bool lasts(const absl::Status& status);
 
 class Leases {
@@ -132,8 +132,10 @@ class Leases {
     int64_t attempt = 0;
     Clock::time_point offered = Clock::now();
     Clock::time_point granted, expires, moved;  // when the lease began, when it expires, and when it last made progress
-    std::string step, progress;  // the step last reported, and a text of that step and the progress within it
-    // Whether the batch was leased before the coordinator started and its lease not renewed since.
+    // The step that the worker reported last, and a text of the step and of the count that the worker reported with
+    // it. The worker has made progress when this text changes.
+    std::string step, progress;
+    // Whether the batch was leased before the coordinator started, and its lease has not been renewed since.
     bool restored = false;
     std::vector<std::string> lost_on;  // names of the workers that were lost with the batch, one for each loss
     size_t lost_before = 0;            // number of workers lost with the batches from which this one was split

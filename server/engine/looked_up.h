@@ -1,4 +1,5 @@
-// Counts the kernels in the results of jobs that the store had already before the job, and those that it lacked.
+// Counts the kernels in the results of jobs: those whose record the store had before the job, and those whose record
+// it lacked.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,10 @@
 
 namespace wl {
 
-// Numbers of kernels in results of jobs that the store had and lacked, and the time that this saved.
+// How many kernels of finished jobs had a record in the store before the job, how many had none, and the time that
+// these records saved.
 struct LookedUp {
-  int64_t hits = 0, misses = 0;  // numbers of kernels that the store had and lacked
+  int64_t hits = 0, misses = 0;  // numbers of kernels with and without a record before the job
   double saved_s = 0;            // seconds of workers' time that the searches for the kernels in `hits` had taken
 };
 
@@ -20,7 +22,8 @@ struct LookedUp {
 inline LookedUp found_in(const JobResult& result) {
   return {static_cast<int64_t>(result.groups.size()), 0, result.compile_s + result.check_s + result.measure_s};
 }
-// Returns the counts for the result of any other job. `records`: the records of the job's groups, by key.
+// Returns the counts for the result of a job that was not answered as a whole. `records`: the records of the job's
+// groups, by key.
 inline LookedUp found_in(const JobResult& result, const std::map<std::string, KernelRecord>& records) {
   LookedUp known;
   for (const GroupResult& group : result.groups) {

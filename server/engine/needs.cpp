@@ -7,11 +7,12 @@
 namespace wl {
 namespace {
 
-constexpr int kKnown = 256;  // number of records, the newest ones, among which similar groups are looked for
+constexpr int kKnown = 256;  // similar groups are looked for among this many of the newest records
 
 }  // namespace
 
-// Returns winning plans from before the job's creation only, so that a restarted coordinator finds the same ones.
+// Returns the winning plans that the store had when the job was created. Later ones are left out, so that a restarted
+// coordinator finds the same plans for the job.
 absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
   WL_ASSIGN_OR_RETURN(const std::vector<RecordRow> rows,
                       store_->list_records(RecordCursor{job.created_ms, ""}, kKnown, {.team = job.team}));
@@ -53,7 +54,8 @@ absl::Status Jobs::need(ActiveJob& job, const PlannedGroup& group, int64_t trial
   wanted.team = job.row.team;
   WL_ASSIGN_OR_RETURN(SearchRow row, store_->open_search(job.row.id, wanted, asked.retune));
   if (record && record->search_id == row.id && satisfies(record->record, trials, asked.budget_s)) {
-    // The job is a retune whose search of the group had made this record before the coordinator restarted.
+    // The job is a retune. Before the coordinator restarted, the job's search of this group had already made this
+    // record.
     job.records.insert_or_assign(group.key, std::move(record->record));
     job.searched.insert(group.key);
     return absl::OkStatus();
@@ -90,8 +92,9 @@ absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_
   return absl::OkStatus();
 }
 
-// Tries the winning plan of a part on the fused group, which is slower than its parts, perhaps only because its search
-// was less lucky. The trial is stored, so a restarted coordinator does not repeat it.
+// Tries the winning plan of a part on the fused group. The group's best kernel is slower than the kernels of its
+// parts, possibly only because its search missed a good plan. The trial is stored, so a restarted coordinator does not
+// repeat it.
 absl::Status Jobs::try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, const PlannedGroup& part) {
   const auto winner = job.records.find(part.key);
   if (!whole.searched() || !job.records.contains(whole.key) || winner == job.records.end()) return absl::OkStatus();

@@ -43,7 +43,7 @@ GroupProgress group_progress(const ActiveJob& job, const PlannedGroup& group, co
   }
   out.done = search->end != Search::End::kOpen;
   out.best_ns = search->tally.best_ns;
-  // Both times are the undisturbed_ns() of a trial, whereas the times of a record are medians.
+  // best_ns and default_ns are each the undisturbed_ns() of one trial. Once the group has a record, they are medians.
   out.default_ns = search->tally.default_ns;
   out.outcomes = search->tally.outcomes;
   out.trials_done = total(out.outcomes);

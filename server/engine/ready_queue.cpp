@@ -67,7 +67,8 @@ void ReadyQueue::add(const std::string& batch_id, Ready batch) {
   const auto [place, is_new] = places_.emplace(batch_id, Place{of, std::move(batch)});
   if (!is_new) return;
   const Ready& added = place->second.batch;
-  // A team without ready batches saves up no share meanwhile: its number of given candidates rises to the virtual time.
+  // While a team has no ready batches, it must not save up its share of candidates for later. So when it has ready
+  // batches again, its count of given candidates is raised to at least the virtual time.
   const bool waits = std::any_of(ready_.begin(), ready_.end(), [&](const auto& item) {
     return item.second.team == added.team && item.second.priority == added.priority;
   });
@@ -112,7 +113,8 @@ void ReadyQueue::begin_turn(const Request& request, const std::string& batch_id,
   ++turn.batches;
 }
 
-// Removes a batch from its machine's turn. Returns whether that ends the turn, as no other batch is measured in it.
+// Removes a batch from the turn of its machine. If no other batch is measured in this turn, ends the turn and returns
+// true.
 bool ReadyQueue::end_turn(const std::string& batch_id) {
   const auto of = on_turn_.find(batch_id);
   if (of == on_turn_.end()) return false;
@@ -251,7 +253,8 @@ std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Ready& batch) const
 
 bool ReadyQueue::take_best(LeaseCall& call) {
   if (static_cast<int>(call.given.size()) >= std::max(1, call.request.max)) return false;
-  // The values by which batches are compared: priority, share of the team, order of the batch. The least is the best.
+  // The values by which batches are compared, in this order: priority, share of the team, order of the batch. The
+  // batch with the least values is given first.
   using Turn = std::tuple<int64_t, double, std::pair<Order, std::string>>;
   std::optional<Turn> best;
   auto of = ready_.end();

@@ -31,7 +31,7 @@ namespace wl {
 
 class ReadyQueue {
  public:
-  using Order = std::tuple<double, int64_t, double>;  // the order in which batches are given out: smaller ones first
+  using Order = std::tuple<double, int64_t, double>;  // batches with a smaller order are given out first
   // A worker process's request for work.
   struct Request {
     std::string worker, team = {};
@@ -74,7 +74,8 @@ class ReadyQueue {
   // Waits for batches. `done` is called exactly once, on a thread of the queue: with leases (none at the deadline),
   // with an error of Callbacks::lease, with Unavailable after leave(), or with Cancelled after cancel().
   std::shared_ptr<LeaseCall> wait(Request request, AcquireDone done);
-  // Cancels a call: it gets no lease, unless already answered, and other calls can get the batches that it was given.
+  // Cancels a call: unless it was answered already, it gets no lease, and the batches that it was given go to other
+  // calls.
   void cancel(const std::shared_ptr<LeaseCall>& call);
 
   void look();          // Gives ready batches to waiting calls; to be called when `paused` no longer holds.

@@ -29,7 +29,8 @@ void add_to_round(ActiveJob& job, const JobPlan& plan) {
     job.round = plan;
     return;
   }
-  // The round's plan has these groups searched, although none of its launches runs them.
+  // A round searches the new groups of several covers with one plan. That plan has the launches of the first cover
+  // only, so these groups are added to it as groups that no launch runs.
   for (PlannedGroup& group : news) {
     group.fused_count = group.part_count = 0;
     group.between_count = 1;
@@ -37,9 +38,9 @@ void add_to_round(ActiveJob& job, const JobPlan& plan) {
   }
 }
 
-// Adds a cover to the round and returns whether the round is complete and has something to search. While it is
-// incomplete, the next cover is chosen with a lower assumed time for kernels without a record (`hope`). A complete
-// round without anything to search makes the job stable.
+// Adds a cover to the round and returns whether the round is complete and has something to search. While the round is
+// incomplete, prices.hope is lowered: the next cover is chosen as if kernels without a record were faster still. A
+// complete round without anything to search makes the job stable.
 bool take_round(ActiveJob& job, const JobPlan& plan) {
   add_to_round(job, plan);
   const bool more = job.prices.otherwise == Unmeasured::kLikely && job.prices.hope * kFirstHope >= kLeastHope;
@@ -92,7 +93,7 @@ void Jobs::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
   if (found == jobs_.end() || was_left(plan.status())) return;
   ActiveJob& job = found->second;
   job.refining = false;
-  // If the budget is over, the job keeps its present cover.
+  // If the budget ended while the cover was being planned, the job keeps its present cover.
   job.stopping |= absl::IsDeadlineExceeded(plan.status());
   if (job.row.cancelling || job.stopping) return advance(job_id);
   const bool last = job.prices.otherwise == Unmeasured::kNever;

@@ -8,11 +8,11 @@
 namespace wl {
 namespace {
 
-// The time in ns for which one candidate of a round is timed, which suffices to rank candidates. Finalists are timed
-// for longer, side by side.
+// The time in ns for which a candidate of a round is timed. It suffices to rank candidates; finalists are timed for
+// longer, side by side.
 constexpr int64_t kSearchBudget = 60'000'000;
-// The least number of samples of a kernel, even if they exceed kSearchBudget, because a kernel's second least sample
-// counts (undisturbed_ns()).
+// A kernel is timed at least this often, even if kSearchBudget is exceeded, because undisturbed_ns() takes the second
+// least sample.
 constexpr int kSearchRepeats = 3;
 
 Recipe recipe_for(const Search& search, bool promotion) {

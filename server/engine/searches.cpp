@@ -22,7 +22,7 @@ void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow
   search.check_seeds = {first_check_seed(search.row.key), unpredictable()};
   for (const BatchRow& batch : open_batches) {
     search.phase = std::max(search.phase, promotion_of(batch.phase));
-    // A worker may be measuring the promotion already, with the seed that it was given.
+    // A worker may be measuring the promotion already with this seed, so the seed must stay the same.
     if (batch.phase > 0 && !confirms(batch.phase)) search.check_seeds.back() = batch.check_seed;
     if (batch.phase > 0) continue;
     for (const PlannedTrial& candidate : batch.candidates)
@@ -104,8 +104,8 @@ absl::StatusOr<Search*> Searches::take_up(const SearchRow& row, const PlannedGro
   search.known = known;
   search.input.strategy = row.strategy;
   search.input.seed = row.seed;
-  // Batches are read before trials, since a batch that an earlier object of this search offered may be reported in
-  // between.
+  // A batch that an earlier object of this search offered may be reported between the two reads. Its trials are found
+  // nevertheless, because batches are read before trials.
   WL_ASSIGN_OR_RETURN(std::vector<BatchRow> batches, store_->open_batches(row.id));
   WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store_->trials(row.id));
   WL_ASSIGN_OR_RETURN(auto seeds, store_->unconcluded_seeds(row.id));
@@ -151,7 +151,7 @@ void Searches::set_up(Search& search) {
       if (live == nullptr) return;
       live->working = false;
       if (!made->ok()) return observer_->on_failure(*live, made->status());
-      // A group without a schedule is no failure, because its parts may have schedules.
+      // A group without a legal schedule is no failure of the job, because the group's parts may have schedules.
       if ((*made)->compiler == nullptr) return finish(*live, Search::End::kNothing);
       live->compiler = std::move((*made)->compiler);
       live->input.compiler = live->compiler.get();
@@ -173,7 +173,7 @@ void Searches::step(int64_t id) {
   Search* const found = find(id);
   if (found == nullptr || found->end != Search::End::kOpen) return;
   if (found->building && found->cancelled)
-    // The search does not wait for the compiler, which may still be running.
+    // The cancelled search ends without waiting for the compiler, which may still be running.
     return on_built(*found, /*may_ask=*/false);
   if (found->working) return;
   Search& search = *found;
@@ -267,7 +267,7 @@ void Searches::on_trials(int64_t id, const std::string& batch_id, const std::vec
     mark(*search);
     return observer_->on_round(*search);
   }
-  // The promotion's batch was split, and its trials are concluded once all its parts have been reported.
+  // If the promotion's batch was split, its trials are evaluated once all its parts have been reported.
   if (!search->open.empty() || !search->restored.empty() || search->preparing) return;
   const absl::Status status = conclude(*search, /*may_ask=*/true);
   if (!status.ok()) observer_->on_failure(*search, status);

@@ -61,9 +61,9 @@ struct Search {
   std::optional<BatchRow> preparing;      // the stored batch whose candidates are being generated
   std::vector<BatchRow> restored;  // batches that were open when the search was taken up, until they are offered again
   bool exhausted = false;
-  bool stop = false;       // whether rounds are over, so that the best plans so far are promoted
+  bool stop = false;       // whether rounds are over; the best plans so far are then promoted
   bool cancelled = false;  // whether rounds are over because a job was cancelled: only two finalists are promoted
-  bool interim = false;    // whether the best plans so far are promoted, and rounds go on afterwards
+  bool interim = false;    // whether the best plans so far are to be promoted, after which rounds go on
   // Plans on whose promotion two workers disagreed, without a third worker to decide.
   std::set<std::string> disputed;
   std::string dispute;                 // the last dispute between workers, as a text for people
@@ -72,10 +72,11 @@ struct Search {
   // Whether all finalists are disputed: then the default schedule is served, as this coordinator builds it.
   bool settle = false;
   std::set<std::string> refuted;  // principals that were refuted or revoked, which get no more batches of the search
-  bool gave_up_default = false;   // whether no promoted kernel was correct, so that any correct kernel is searched for
+  bool gave_up_default = false;   // whether no promoted kernel was correct; rounds then look for any correct kernel
   // The key's record under another environment, which is verified and timed before any round.
   std::optional<KernelRecord> elsewhere;
-  bool background = false;  // whether only jobs that verify winners again need the search, so that no rounds follow
+  // whether only jobs that verify records again need the search; its batches then have the lowest priority
+  bool background = false;
   enum class End { kOpen, kRecord, kNothing } end = End::kOpen;
   std::set<int64_t> jobs;  // ids of the jobs that need the search
   bool promoting() const { return !open.empty() && open.begin()->second.phase > 0; }
@@ -125,7 +126,8 @@ class Searches {
   const Search& at(int64_t id) const { return searches_.at(id); }
 
   void mark(const Search& search) { loop_->mark(search.row.id); }  // makes the search's step due
-  // Marks searches that may have more rounds at once than now, and ends confirmations for which no worker is left.
+  // Makes the steps of searches due that may have more rounds measured at once than now. Ends confirmations for which
+  // no worker is left.
   void tick();
   void step(int64_t id);
   void on_trials(int64_t id, const std::string& batch_id, const std::vector<Trial>& trials, const std::string& worker);

@@ -35,7 +35,8 @@ class Workers {
   absl::StatusOr<uint64_t> add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
                                const std::string& team = "", const std::string& machine = "",
                                const std::vector<MeasuredRates>& rates = {});
-  // Notes that the worker asked for work. Returns what it serves; nullopt if it is not registered under this epoch.
+  // Notes that the worker asked for work. Returns the worker's devices with its team, machine and rates; nullopt if
+  // the worker is not registered under this epoch.
   struct Served {
     std::vector<Device> devices;
     std::string team, machine = {};
@@ -55,8 +56,8 @@ class Workers {
   absl::Status attend(const std::string& name, uint64_t epoch);
   void left(const std::string& name, uint64_t epoch);
   absl::Status may_attend(const std::string& name, uint64_t epoch);
-  // Returns the processes, by name and epoch, that were lost since the last call: their last call of Attend ended, and
-  // they were not heard from for a second.
+  // Returns, by name and epoch, the worker processes that were lost since the last call of this function: their last
+  // call of Attend ended, and they were not heard from within a second.
   std::vector<std::pair<std::string, uint64_t>> take_lost();
 
   // While such an object lives, its worker counts as waiting for work, and so as alive.

@@ -68,14 +68,15 @@ class Chooser {
     if (parts.empty()) return false;
     const double parts_ns = parts_time(at);
     const KernelRecord* own = record_of(at);
-    // If the group is its own only part, the launches of the next level decide.
+    // If the group's only part is the same group, one level further, the decision is the one for that part.
     if (parts.size() == 1 && launch_of(parts[0]).group == launch_of(at).group) return splits(parts[0]);
     if (parts_ns < 0 || own == nullptr) return parts_ns >= 0;
     if (plan_.keeps_groups) return false;
     return parts_ns < kSplitGain * undisturbed_ns(own->samples_ns) || is_slower_than_default(at, *own);
   }
 
-  // Whether a launch's median time is above that of its default parts: medians, because these are what people see.
+  // Whether a launch's median time is above the sum of the medians of the default launches that it replaces. People
+  // see medians, and would take such a launch for a slow one.
   bool is_slower_than_default(Chosen at, const KernelRecord& own) const {
     double ns = 0;
     for (int part : default_parts(plan_, at)) {

@@ -29,7 +29,8 @@ struct PlanOutcome {
 class GroupCompiler {
  public:
   virtual ~GroupCompiler() = default;
-  // Returns the plans that a model proposes first, the best first, but the default schedule before all. Never empty.
+  // Returns the plans to try first: the default schedule, then the plans that a model proposes, the best ones first.
+  // Never empty.
   virtual std::vector<std::string> seeds() const = 0;
   // Returns at most n new plans; fewer if the space is exhausted. `trials` are in the order of their numbers. The
   // result depends on the arguments only.

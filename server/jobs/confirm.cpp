@@ -37,8 +37,8 @@ std::string timed(const Claim& claim) {
   return absl::StrFormat("%s measured %.0f ns%s", shown_name(claim.worker), time_of(claim.winner), beside);
 }
 
-// Returns why two claims cannot agree whatever their times are: one is not correct or has no worker, both are of one
-// principal, or the objects differ. Empty: for none of these reasons.
+// Returns why two claims cannot agree, whatever their times are: one is not correct or has no worker, both are of one
+// principal, or the objects differ. Empty if none of these is the case.
 std::string other_kernel(const Claim& a, const Claim& b) {
   for (const Claim* claim : {&a, &b})
     if (claim->winner.outcome != Outcome::kCorrect || claim->worker.empty()) return said(*claim);

@@ -24,10 +24,10 @@ struct Claim {
 std::vector<Claim> claims_on(const std::string& plan, const std::string& default_plan, int64_t phase,
                              const std::vector<PhaseTrial>& all);
 
-// How close the times of two workers must be. In both cases a kernel that is clearly faster than the default schedule
-// for one worker must not be clearly slower for the other.
+// How close the times of two workers must be. With either value, a kernel that is clearly faster than the default
+// schedule for one worker must not be clearly slower for the other.
 enum class Closeness {
-  kSameTime,  // the times differ by no more than those of machines of one kind may
+  kSameTime,  // the times differ by no more than those of two machines of one kind may
   kSameOrder  // the times may differ by any factor, as they may under different load
 };
 

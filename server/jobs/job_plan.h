@@ -77,10 +77,10 @@ struct Chosen {
   int level = 0, launch = 0;
   bool operator==(const Chosen&) const = default;
 };
-// Returns the launches that compute the graph in the least time by these records, which may lack groups that are not
-// measured yet. A group without a record, or slower than its parts (or than their parts), is replaced by these parts if
-// the values that the parts read exist. With `keeps_groups` only groups without a record are replaced. NotFound: a
-// group has no correct kernel.
+// Returns the launches that compute the graph in the least time, as far as these records tell; some groups may not be
+// measured yet. A group that has no record, or that is slower than its parts in the next covers, is replaced by these
+// parts if the values that they read exist. With `keeps_groups`, only groups without a record are replaced. NotFound:
+// a group has no correct kernel.
 absl::StatusOr<std::vector<Chosen>> choose_launches(const JobPlan& plan, const Records& records);
 
 // Returns the keys of the parts that choose_launches() runs instead of fused groups. They are worth a search.

@@ -12,7 +12,8 @@ namespace wl {
 namespace {
 
 constexpr double kSameTime = 1.01;  // covers whose times differ by less than this factor are equally fast
-// A cover that was timed after the first part of its kernels' trials may become faster by this factor with all of them.
+// A cover that was timed after the first part of its kernels' trials may become faster by this factor once its
+// kernels have had all trials.
 constexpr double kContender = 1.15;
 constexpr double kLost = 1.2;  // a chain that is slower than the fastest by this factor is dropped after some rounds
 // A time is confirmed if kConfirm samples are within this factor of it, or more than half of the samples if that is

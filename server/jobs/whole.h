@@ -44,7 +44,7 @@ std::vector<Trial> together(const std::vector<Trial>& trials);
 std::vector<TimedCover> decide(const std::vector<WholeCover>& covers, const std::vector<Trial>& trials);
 
 // Returns the indices of the covers that may become the fastest if their kernels get more trials: those whose time is
-// within a factor of the least time.
+// at most 15 % above the least time.
 std::vector<size_t> contenders(const std::vector<TimedCover>& timed);
 
 }  // namespace wl

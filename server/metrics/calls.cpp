@@ -32,7 +32,7 @@ class CallCounter final : public ge::Interceptor {
   }
 
   void Intercept(ge::InterceptorBatchMethods* methods) override {
-    // gRPC and Abseil use the same numbers for status codes.
+    // The cast is valid, because gRPC and Abseil use the same numbers for status codes.
     if (methods->QueryInterceptionHookPoint(ge::InterceptionHookPoints::PRE_SEND_STATUS))
       code_ = static_cast<absl::StatusCode>(methods->GetSendStatus().error_code());
     methods->Proceed();

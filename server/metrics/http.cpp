@@ -107,8 +107,8 @@ struct HttpServer::Impl {
     }
 
    private:
-    // No request here has a body. If one has, the connection is closed, since the body would be read as the next
-    // request.
+    // Requests to this server need no body. If a request has one, its connection is closed, since the body would be
+    // read as the next request.
     static bool has_body(std::string_view head) {
       const std::string text = absl::AsciiStrToLower(absl::string_view(head.data(), head.size()));
       return absl::StrContains(text, "\ncontent-length:") || absl::StrContains(text, "\ntransfer-encoding:");
@@ -176,7 +176,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& 
     answer.status = why.empty() ? 200 : 503;
     answer.set_content(why.empty() ? "ready\n" : why + "\n", kText);
   });
-  // This replaces the library's own options, which include SO_REUSEPORT: two processes could then serve at one port.
+  // This replaces the library's own options. They include SO_REUSEPORT, with which two processes could serve at one
+  // port.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

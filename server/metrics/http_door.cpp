@@ -54,7 +54,7 @@ struct HttpDoor::Impl {
     size_t sent = 0;
     int requests = 0;
     bool close = false, watched = true;
-    HttpClock::time_point since, until;  // when the connection came into its state, and the deadline of that state
+    HttpClock::time_point since, until;  // when the connection entered its state, and when this state must have ended
     std::optional<PeerIdentity> certificate;
   };
 
@@ -66,7 +66,7 @@ struct HttpDoor::Impl {
   Connections all;
   std::map<std::string, size_t> of_peer;
   size_t held = 0;                       // bytes of all answers that are not sent yet
-  HttpClock::time_point accept_again{};  // when no descriptor was left, nothing is accepted before this time
+  HttpClock::time_point accept_again{};  // nothing is accepted before this time, because no descriptor was left
   bool accepting = true;
 
   std::mutex mutex;  // guards the next four members
@@ -282,7 +282,7 @@ bool HttpDoor::Impl::read(Connections::iterator at) {
   }
 }
 
-// Handles a request and returns true if its head has arrived or is too long; returns false otherwise.
+// If the head of a request has arrived or is too long, handles the request and returns true; otherwise returns false.
 bool HttpDoor::Impl::take_request(Connections::iterator at) {
   Connection& one = at->second;
   const size_t end = one.in.find(kEnd);
@@ -315,7 +315,8 @@ void HttpDoor::Impl::say(Connections::iterator at, HttpSaid what) {
   Connection& one = at->second;
   one.out = std::move(what.bytes);
   one.sent = 0;
-  // The number of requests on a connection is limited: a caller that asks without a pause would occupy this thread.
+  // The number of requests on a connection is limited, because a caller that asks without a pause could otherwise
+  // occupy this thread.
   one.close = what.close || ++one.requests == kMostRequests;
   held += one.out.size();
   begin(one, Connection::State::kWriting);

@@ -18,7 +18,7 @@ int read_certificate(SSL* session, void* argument) {
 }  // namespace
 
 bool set_up_tls(SSL_CTX* context, const TlsFiles* files) {
-  // An answer is sent in parts, and its bytes may be moved in memory between two parts, so OpenSSL must allow both.
+  // OpenSSL must allow that an answer is sent in parts, and that its bytes are moved in memory between two parts.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   // Sessions are not resumed, so that every connection shows its certificate anew.

@@ -21,13 +21,13 @@ namespace {
 
 namespace pm = prometheus;
 
-// Bucket limits of the histograms of calls and transactions, in seconds: from an answer out of memory to an answer
-// that waits for disks.
+// Bucket limits of the histograms of calls and transactions, in seconds: the shortest are for answers from memory, the
+// longest for answers that wait for disks.
 const pm::Histogram::BucketBoundaries kBuckets = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                                   0.1,    0.25,  0.5,    1,     2.5,  5,     10};
 
-// Bucket limits of the histograms of searches, in seconds: from one round of a small group to a search of several
-// hours.
+// Bucket limits of the histograms of searches, in seconds: the shortest are for one round of a small group, the
+// longest for a search of several hours.
 const pm::Histogram::BucketBoundaries kSearchBuckets = {0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 1200, 3600, 14400};
 
 std::set<std::string> methods_of_protocol() {

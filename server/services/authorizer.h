@@ -74,8 +74,8 @@ class Authorizer {
   // Returns the rules of a team; if the team has no row, the defaults of TeamRules. Thread-safe.
   TeamRules rules_of(const std::string& team) const;
 
-  // Returns the principal of the caller with this name. It has neither '/' nor '#': '/' separates the principal from
-  // the rest of a worker's name, and '#' separates that name from the number of the worker's process.
+  // Returns the principal of the caller with this name. The principal has neither '/' nor '#': '/' separates the
+  // principal from the rest of a worker's name, and '#' separates that name from the number of the worker's process.
   static std::string as_principal(const std::string& name);
 
   // Returns OK if a principal can make no call any more. FailedPrecondition: it still can; the message says what to do.

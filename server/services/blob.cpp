@@ -67,8 +67,8 @@ class KnownObjects {
   std::deque<Sent::iterator> order_;  // the entries of sent_, oldest first
 };
 
-// Checks that the caller may upload objects: it has a worker with a lease, whose results name them, or is a coordinator
-// that may offer records.
+// Checks that the caller may upload objects: one of its workers has a lease, whose results will refer to the objects,
+// or it is a coordinator that may offer records.
 absl::Status may_upload(const Serving& serving, const grpc::CallbackServerContext& context) {
   if (serving.authorizer == nullptr || serving.engine->has_lease(serving.authorizer->principal_of(context)) ||
       serving.authorizer->may_also(context, "/warploom.v1.KernelStore/OfferKernel"))

@@ -10,7 +10,8 @@ class Budget {
  public:
   explicit Budget(int64_t limit) : left_(limit) {}
 
-  // Takes `amount` of the resource, or returns false and takes nothing if less is left. It is returned with give().
+  // Takes `amount` of the resource; if less than that is left, takes nothing and returns false. The caller returns what
+  // it took by give().
   bool take(int64_t amount) {
     if (left_.fetch_sub(amount) >= amount) return true;
     give(amount);

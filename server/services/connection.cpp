@@ -79,7 +79,8 @@ class DoorGuard final : public grpc::AuthMetadataProcessor {
 
  private:
   // Adds the properties to the connection's context, which all its calls share and which the services read. The first
-  // call writes them before it passes this function, and nothing writes them later, so no write happens during a read.
+  // call of a connection writes them here, before any service reads them, and nothing writes them later. So no write
+  // happens during a read.
   void note_connection(grpc::AuthContext* context) {
     const std::lock_guard lock(mutex_);
     if (!context->FindPropertyValues(kConnectedBy).empty()) return;

@@ -71,7 +71,8 @@ class KernelStoreService final : public Fetching {
   Store* const store_ = serving_.store;
 };
 
-// Returns the name that a question has in the cache of replies. Readers that see the same records get the same name.
+// Returns the name of a request's answer in the cache of replies. Requests of readers that see the same records have
+// the same name.
 std::string name_of(const Reader& reader, const v1::GetKernelRequest& request) {
   const std::string form =
       cat(request.manifest_only() ? "m" : "f", reader.every ? "every" : "team", " ", reader.team, "\n");

@@ -5,8 +5,8 @@
 
 #include <fstream>
 
-// The heap is counted only if mallinfo2() exists (glibc 2.33), since mallinfo() counts only up to 2 GB, and not with
-// sanitizers, which have allocators of their own.
+// The heap is counted only if the C library has mallinfo2() (glibc 2.33), because mallinfo() counts only up to 2 GB. It
+// is not counted under sanitizers, because these have allocators of their own.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if __GLIBC_PREREQ(2, 33)
 #define WL_COUNTS_HEAP

@@ -49,7 +49,8 @@ void OpenCalls::look() {
       const absl::Status status = entry->check();
       if (status.ok()) continue;
       const std::lock_guard alone(entry->mutex);
-      // `end` is moved out of the entry before it is called, because it may destroy the Held.
+      // `end` is moved out of the entry before it is called, because it may destroy the Held, whose destructor deletes
+      // the entry's `end`.
       if (const End end = std::exchange(entry->end, nullptr)) end(status);
     }
     lock.lock();

@@ -19,8 +19,8 @@ class ReplyCache {
 
   // Returns the answer to `question`, if the cache has one.
   std::optional<grpc::Slice> find(const std::string& question);
-  // Returns the number of drops so far, which put() needs. It must be called before the answer is read from the store:
-  // if something is dropped in between, the answer may be outdated.
+  // Returns how often an answer was dropped so far, a number that put() needs. It must be called before the answer is
+  // read from the store: if an answer is dropped after that, the answer that was read may be outdated.
   uint64_t now() const;
   // Keeps the answer to a question, which is a record of `key`, unless an answer was dropped since now() returned
   // `asked`.

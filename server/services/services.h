@@ -59,7 +59,8 @@ struct Serving {
   Store* store;
   WorkPool* quick;  // pool for calls that read or write the store
   WorkPool* slow;   // pool for calls that may take seconds, since they compile or write a backup
-  // Pool with a low priority for calls that may take minutes: those about graphs larger than kSmallGraph.
+  // Pool with a low priority for calls that may take minutes: those about graphs whose text is longer than kSmallGraph
+  // (32 KiB).
   WorkPool* heavy;
   Upkeep* upkeep;
   ReplyCache* replies;

@@ -57,7 +57,7 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
       watch = std::exchange(watch_, nullptr);
     }
     late_.Cancel();
-    // The hold on the call ends here and not in the destructor, because an alarm that runs now may keep this object
+    // The check of the caller (held_) ends here and not in the destructor, because a running alarm may keep this object
     // alive for longer than the coordinator.
     held_.reset();
     if (watch != nullptr) engine_->unwatch(watch);
@@ -90,8 +90,9 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
     go_on();
   }
 
-  // Cancels the stream after kLastWrite. Until then, a write that is in progress may end, so that the caller can still
-  // be told why the stream ends. A caller that does not read would keep the write, and so the stream, open for ever.
+  // Cancels the stream after one second (kLastWrite). Until then, a write that is in progress may end, so that the
+  // caller can still be told why the stream ends. Without the cancellation, a caller that does not read would keep that
+  // write, and so the stream, open for ever.
   void cancel_soon(const grpc::CallbackServerContext* context) {
     late_.Set(std::chrono::system_clock::now() + kLastWrite, [weak = weak_from_this(), context](bool in_time) {
       const std::shared_ptr<WatchCall> call = weak.lock();

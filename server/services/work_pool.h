@@ -22,7 +22,7 @@ class WorkPool {
  public:
   // `max_queued`: most pieces of work that may be queued. `nice`: the nice value of the threads (setpriority(2)).
   WorkPool(int threads, size_t max_queued, int nice = 0) : count_(threads), max_queued_(max_queued), nice_(nice) {}
-  ~WorkPool();  // Runs all queued work before it returns.
+  ~WorkPool();  // runs all queued work, then ends the threads
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 

@@ -30,7 +30,8 @@ absl::Status rename_file(const std::string& from, const std::string& to, const F
   return sync_folder(fs::absolute(to).parent_path().string(), calls);
 }
 
-// Checks a whole database, also that no row refers to a row that is missing. DataLoss: the database is damaged.
+// Checks a whole database, including that every row to which another row refers exists. DataLoss: the database is
+// damaged.
 absl::Status check_all(Sql& sql, const std::string& file) {
   std::string found;
   WL_RETURN_IF_ERROR(sql.each("PRAGMA integrity_check(1)", [&](const Sql::Row& row) {
@@ -56,8 +57,8 @@ absl::StatusOr<std::vector<std::string>> objects_in(Sql& sql) {
   return digests;
 }
 
-// Copies the objects of all rows. An object that is missing or damaged in `from` is left out; its kernel is tuned
-// again.
+// Copies the objects that the database lists. An object that is missing or damaged in `from` is left out; a kernel
+// without its object is tuned again when it is needed.
 absl::Status take_objects(Sql& sql, const ObjectFolder& from, ObjectFolder* to) {
   WL_RETURN_IF_ERROR(to->open());
   WL_ASSIGN_OR_RETURN(const std::vector<std::string> digests, objects_in(sql));
@@ -73,7 +74,7 @@ void remove_with_logs(const std::string& file) {
   for (const char* beside : {"", "-wal", "-shm", "-journal"}) unlink((file + beside).c_str());
 }
 
-// Opens a database that no process changes, without creating other files beside it.
+// Opens a database read-only, on the promise that no process changes it. SQLite then creates no other files beside it.
 absl::StatusOr<std::unique_ptr<Sql>> open_still(const std::string& file) {
   std::string name = "file:";
   for (const char c : file) {
@@ -121,8 +122,8 @@ absl::Status Store::backup(const std::string& to) {
   if (fs::exists(file) || fs::exists(objects_of(file))) {
     return absl::AlreadyExistsError(cat("backup ", to, ": is there already; name another file"));
   }
-  // The backup also stores this coordinator's head (StoreHead: which of its signed records are valid), in case a
-  // coordinator with another signing key starts from the backup.
+  // The head of this coordinator (StoreHead) says which of its signed records are valid. The backup contains the head
+  // for the case that a coordinator with another signing key starts from the backup.
   WL_ASSIGN_OR_RETURN(const std::optional<StoreHead> own, head());
   if (own) WL_RETURN_IF_ERROR(put_heads({*own}));
   const std::string made = file + ".unfinished";
@@ -144,7 +145,7 @@ absl::Status Store::backup(const std::string& to) {
   if (!done.ok()) {
     std::error_code ignored;
     remove_with_logs(made);
-    remove_with_logs(file);  // the file may have got its final name already, but not durably
+    remove_with_logs(file);  // the renaming may have succeeded although it failed to become durable
     fs::remove_all(objects_of(file), ignored);
   }
   return done;

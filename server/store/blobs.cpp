@@ -37,7 +37,8 @@ absl::Status Store::put_blob(const std::string& digest, const std::string& bytes
   }
   const auto size = static_cast<int64_t>(bytes.size());
   if (!impl_->objects->has(digest, size)) WL_RETURN_IF_ERROR(impl_->make_room(size));
-  // Eviction takes this lock exclusively, so it sees either both the file and its row, or neither.
+  // An object's file and row are stored while this lock is held shared. Eviction takes the lock exclusively, so it sees
+  // either both the file and the row, or neither.
   const std::shared_lock together(impl_->objects_mutex);
   // put() also repairs an object that was damaged on the disk.
   const absl::Status stored = impl_->objects->put(digest, bytes);
@@ -73,7 +74,7 @@ absl::StatusOr<std::optional<std::string>> Store::blob(const std::string& digest
 absl::StatusOr<std::set<std::string>> Store::seen_objects(const std::vector<std::string>& digests,
                                                           const Reader& reader) {
   std::set<std::string> seen;
-  std::string keys;  // the digests as bytes, 32 for each
+  std::string keys;  // the digests as bytes, 32 for each digest, one after another
   for (const std::string& digest : digests) keys += key_bytes(digest);
   if (keys.empty()) return seen;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
@@ -95,8 +96,8 @@ absl::StatusOr<int64_t> Store::sweep_blobs() {
   constexpr int kFolders = 256;
   int64_t removed = 0;
   for (int number = 0; number < kFolders; ++number) {
-    // put_blob() holds this lock shared while it stores a file and its row. So no file is being stored now, and a
-    // file without a row is a left-over.
+    // put_blob() holds this lock shared while it stores a file and its row. While the lock is held exclusively here, no
+    // file is being stored, so a file without a row is a left-over.
     const std::unique_lock alone(impl_->objects_mutex);
     std::vector<std::string> unknown = impl_->objects->names(absl::StrFormat("%02x", number));
     const absl::Status looked = read([&](Sql& sql) -> absl::Status {

@@ -1,5 +1,6 @@
-// The columns of a table, described once: an entry says how a field is written and read, and the statements are made
-// from the entries. A new field of a record needs a migration in schema/ and an entry.
+// Descriptions of the columns of a table. Each column has one entry, which says how a field of a struct is written and
+// read; the SQL statements are made from the entries. A new field of a record needs a migration in schema/ and an
+// entry.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +58,8 @@ inline void from_column(std::vector<int64_t>& field, const Sql::Row& row, int at
   }
 }
 
-// Returns the column of a field, also of one inside a member: column<BatchRow, &BatchRow::phase>("phase").
+// Returns the description of the column that stores a field of Record. `path` names the field, which may also be a
+// field of a member: column<BatchRow, &BatchRow::phase>("phase").
 template <typename Record, auto... path>
 constexpr SqlColumn<Record> column(const char* name) {
   return {name, [](const Record& record) { return to_column((record.*....*path)); },

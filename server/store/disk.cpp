@@ -118,14 +118,14 @@ absl::Status StoreLock::in_use() const {
                                     "; stop it, connect to it with --server, or name another store"));
 }
 
-// Returns the error that names the process which has the lock. That process writes its id into the file soon after it
-// has locked the file, so the file is read several times.
+// Returns the error that another process has the lock, with the id of that process. The process writes its id into the
+// file soon after it has locked the file, so the file is read several times.
 absl::Status StoreLock::name_in_use() const {
   char text[64] = {};
   for (int looks = 0; looks < kMostLooks; ++looks) {
     const ssize_t size = pread(name_, text, sizeof text - 1, 0);
     text[std::max<ssize_t>(size, 0)] = 0;
-    // If no process has this id, the id is that of an earlier holder of the lock.
+    // If no process has this id, an earlier holder of the lock has written it, so the file is read again.
     if (size > 0 && (::kill(static_cast<pid_t>(std::atol(text)), 0) == 0 || errno == EPERM)) break;
     std::this_thread::sleep_for(kLookAgain);
   }
@@ -223,8 +223,8 @@ OwnFiles::OwnFiles(const std::string& file) {
   log_.path = file + "-wal";
   for (File* own : {&database_, &log_}) {
     struct stat now = {};
-    // If another program has removed or replaced the file since this process opened it, `inode` stays 0, which no file
-    // has, so look() will report the file as lost.
+    // If another program has removed or replaced the file since this process opened it, `inode` stays 0. No file has
+    // this number, so look() will report the file as lost.
     if (stat(own->path.c_str(), &now) != 0 || !is_open_here(now.st_dev, now.st_ino)) continue;
     own->device = now.st_dev;
     own->inode = now.st_ino;

@@ -40,8 +40,8 @@ class StoreLock {
   // hard links, or is no regular file. Each name of a file has a write-ahead log of its own, so writes that are
   // committed under one name would be missing under another.
   absl::Status take_file();
-  // Checks by the header of the locked file that the file is a store of a format up to `newest`. DataLoss: the file is
-  // no database; FailedPrecondition: it is a database of another program, or a newer store.
+  // Checks the header of the locked file: it must be that of a store whose format is `newest` or older. DataLoss: the
+  // file is no database; FailedPrecondition: it is a database of another program, or a store of a newer format.
   absl::Status check_header(int64_t newest) const;
 
  private:
@@ -53,8 +53,8 @@ class StoreLock {
   std::pair<dev_t, ino_t> inode_ = {};
 };
 
-// If `status` is the error of take_name() that another process holds the store for one command, returns the id of that
-// process.
+// If `status` is the error of take_name() that another process holds the store for one command only, returns the id of
+// that process; otherwise nullopt.
 std::optional<std::string> holder_in_turn(const absl::Status& status);
 
 // Watches the files of a store that this process has open: the database and its write-ahead log. Another program (a
@@ -67,8 +67,8 @@ class OwnFiles {
 
   enum class Lost { kNothing, kLog, kDatabase };
   // Compares the files that now have the names of the database and of its log with the files that this process has
-  // open. `changed`: this process has just written the files, so any size is right; otherwise, if a file is smaller
-  // than before, it was truncated. kLog: only the log is lost, and this process can still read it.
+  // open. kLog: only the log is lost, and this process can still read it. `changed`: whether this process has just
+  // written the files, so that any size is right. If not, a file that is smaller than before was truncated.
   Lost look(bool changed);
   // The description of what look() found, for messages; valid after a file was lost.
   const std::string& why() const { return why_; }
@@ -112,7 +112,7 @@ absl::Status sync_folder(const std::string& folder, const FileCalls& calls = sys
 // dropped. Errors as for sync_folder().
 absl::Status sync_file(const std::string& file, const FileCalls& calls = system_calls());
 
-// Return the errors that check_header() and check_format() share: the file is of another program, or of a newer
+// Return the errors that check_header() and check_format() share: the file belongs to another program, or has a newer
 // format.
 absl::Status foreign_file(const std::string& file);
 absl::Status newer_file(const std::string& file, int64_t version, int64_t newest);

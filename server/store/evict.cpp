@@ -10,7 +10,8 @@ namespace wl {
 namespace {
 
 constexpr int kGroup = 256;  // most rows removed in one transaction, so that other writes get in between
-// Milliseconds. An object that was used within this time stays, since a record that names it may be stored soon.
+// A time in milliseconds. An object that was used more recently than this is kept, since a record that names it may be
+// stored soon.
 constexpr int64_t kUnusedMs = 3'600'000;
 
 // Returns the bytes of the database's pages that are in use. SQLite reuses free pages before the file grows.
@@ -58,8 +59,8 @@ absl::Status drop_record(Sql& sql, int64_t id) {
 
 namespace {
 
-// Deletes a search unless a record or a job needs it: its trials are the evidence for the record, and the job may go on
-// with it.
+// Deletes a search unless a record or a job refers to it. The trials of the search are the evidence for the record, and
+// the job may continue the search.
 absl::Status drop_search_if_unused(Sql& sql, int64_t id) {
   WL_ASSIGN_OR_RETURN(
       const int64_t needed,
@@ -107,8 +108,8 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {&drop_records, &Evicted::records}, {&drop_jobs, &Evicted::jobs}, {&drop_answers, &Evicted::answers}};
 
-// Queries for objects to be removed: first those that no record names and that were not used for a while, then those
-// of records that are neither served (blessed) nor pinned.
+// The queries for objects to be removed, in order: first objects that no record names and that were not used for a
+// while, then objects of records that are neither served (blessed) nor pinned.
 constexpr const char* kFindObjects[] = {
     "SELECT o.digest, o.size FROM objects o WHERE o.used_ms < ?1 AND NOT EXISTS (SELECT 1 FROM records r WHERE "
     "r.object "

@@ -6,8 +6,8 @@
 namespace wl {
 namespace {
 
-// Finds the first `limit` served records (blessed), in the order of ids, that meet the condition and have ids above
-// `after`.
+// Finds served records (blessed) that meet `condition` and have ids above `after`: the first `limit` of them in
+// ascending order of ids.
 absl::Status numbered(Sql& sql, const char* condition, int64_t after, int limit, std::vector<NumberedRecord>* found) {
   return sql.each(
       cat("SELECT r.id, r.digest, r.key, e.name FROM records r JOIN environments e ON e.id = r.environment WHERE "
@@ -62,7 +62,7 @@ absl::Status Store::take_record(const KernelRecord& record, RecordOrigin origin,
           sql.run("UPDATE records SET blessed = 0 WHERE key = ? AND environment = ? AND namespace = ? AND blessed = 1",
                   Blob{parts.key}, environment, into));
     }
-    // If the record is stored already, its origin stays unchanged.
+    // If the record is stored already, it keeps its origin.
     WL_RETURN_IF_ERROR(sql.run(
         "INSERT INTO records (digest, key, namespace, environment, machine, search_id, object, blessed, created_ms, "
         "used_ms, origin, offered) VALUES (?1, ?2, ?3, ?4, ?11, ?5, ?6, ?7, ?8, ?8, ?9, ?10) ON CONFLICT (digest) DO "

@@ -9,9 +9,9 @@
 namespace wl {
 namespace {
 
-// Scopes of the rows of the table `floors`. A floor is the lowest generation that is valid: the scope "signer:KEY" is
-// for all records that a signing key has signed, "key:KEY" for the records of one key. The row of "last" has the
-// highest generation that was given out so far.
+// The table `floors` has one generation for each scope. A floor is the lowest generation that is valid: in the scope
+// "signer:KEY" for all records signed with this signing key, in "key:KEY" for the records of this tuning key. The scope
+// "last" has the highest generation that was given out so far.
 const std::string kLast = "last";
 
 std::string of_signer(const SigningKey& key) {
@@ -40,10 +40,11 @@ bool add_head(const Sql::Row& payload, std::vector<StoreHead>* heads) {
   return true;
 }
 
-// Most records or searches that one transaction handles, so that other writes get in between.
+// Most records or searches that one transaction of a revocation handles, so that other writes can run in between.
 constexpr int64_t kRevokedAtOnce = 256;
 
-// Returns the key of a record if a worker of the principal measured or confirmed it.
+// Returns the key of the record in `payload` if a worker of the principal measured or confirmed the record; otherwise
+// nullopt.
 std::optional<std::string> key_if_of(const Sql::Row& payload, const std::string& principal) {
   v1::KernelRecord record;
   const std::string bytes = payload.text(1);
@@ -65,9 +66,9 @@ absl::Status forget_older(Sql& sql, const std::string& key, bool is_signed) {
   WL_ASSIGN_OR_RETURN(const int64_t generation, next_generation(sql));
   WL_RETURN_IF_ERROR(raise(sql, "key:" + key, generation));
   if (is_signed) return absl::OkStatus();
-  // Without a signing key, records are never signed again and the number of floors (lowest valid generations) would
-  // only grow, so all floors are deleted once they are too many. A coordinator that signs later finds no floor of its
-  // key, and signs all again.
+  // Without a signing key, records are never signed again, so the number of floors (lowest valid generations) could
+  // only grow. All floors are therefore deleted when they are more than kMostFloors. If the coordinator gets a signing
+  // key later, it finds no floor of that signing key, and signs all records again.
   WL_ASSIGN_OR_RETURN(const int64_t keys, keys_with_floors(sql));
   return keys <= static_cast<int64_t>(kMostFloors) ? absl::OkStatus()
                                                    : sql.run("DELETE FROM floors WHERE scope <> ?", kLast);

@@ -55,13 +55,14 @@ class KnownTexts {
   }
 
  private:
-  static constexpr size_t kMost = 64, kMostBytes = 1 << 18;  // most texts, and most bytes of one text: 16 MiB in all
+  // Most texts, and most bytes of one text: together at most 16 MiB.
+  static constexpr size_t kMost = 64, kMostBytes = 1 << 18;
   std::mutex mutex_;
   std::map<std::string, std::string> texts_;
 };
 
-// The contents of a record's rows. They are made before the write is queued, because all writes wait for the writer's
-// thread. They refer to the texts of the record, which must outlive them.
+// The contents of a record's rows. They are made before the write is queued, so that this work does not occupy the
+// writer's thread, for which all writes wait. They refer to the texts of the record, which must outlive them.
 struct RecordParts {
   struct Text {
     std::string_view bytes;
@@ -91,8 +92,9 @@ class SignedParts : public RecordParts {
   KernelRecord manifest_;  // the record without its texts
 };
 
-// Generations (generations.cpp). next_generation() returns a generation that is higher than all before. forget_older()
-// gives a key a new generation as its floor, so that the key's records of lower generations are no longer valid.
+// Generations (generations.cpp). next_generation() returns a generation that is higher than all earlier ones.
+// forget_older() makes a new generation the floor (lowest valid generation) of a key, so that the older records of the
+// key are no longer valid.
 absl::StatusOr<int64_t> next_generation(Sql& sql);
 absl::Status forget_older(Sql& sql, const std::string& key, bool is_signed);
 
@@ -104,14 +106,14 @@ absl::StatusOr<int64_t> machine_of(Sql& sql, const KernelRecord& record);
 absl::Status check_object(Sql& sql, const KernelRecord& record, const std::optional<Blob>& object);
 // Stores the payload and the texts of a record whose row is stored already.
 absl::Status put_payload(Sql& sql, const RecordParts& parts);
-// Deletes the answers to whole jobs of which this key's kernel is a part.
+// Deletes the stored answers to those whole jobs that use the kernel of this key.
 absl::Status drop_answers_of(Sql& sql, const std::string& key);
 
 // Deletes a record, and those of its texts that no other one has (evict.cpp).
 absl::Status drop_record(Sql& sql, int64_t id);
 
-// Rows of winners that are verified again (reverified.cpp). not_verified_yet() returns those of `rows` whose records
-// are not verified in their environment yet (Store::verified_in()); put_reverified() stores rows of a job.
+// The rows of jobs that verify winners again (reverified.cpp). not_verified_yet() returns those of `rows` whose records
+// are not verified yet in the environment of the row (Store::verified_in()); put_reverified() stores rows of a job.
 absl::StatusOr<std::vector<ReverifiedRow>> not_verified_yet(Sql& sql, const std::vector<ReverifiedRow>& rows,
                                                             bool again);
 absl::Status put_reverified(Sql& sql, int64_t job_id, const std::vector<ReverifiedRow>& rows);
@@ -140,10 +142,11 @@ struct Store::Impl {
   // Stores the row of an object, or notes the object's use. Returns true if the row is new.
   static absl::StatusOr<bool> put_object_row(Sql& sql, const std::string& digest, int64_t size);
   absl::Status make_room(int64_t size);
-  // Returns the record of a row if the row is undamaged and has the record that was asked for. `name` null: any record
-  // is right, and the record's texts are not read.
+  // Returns the record of a row if the row is undamaged and has the record that `name` asks for. If `name` is null, any
+  // record is right, and the record's texts are not read.
   std::optional<RecordRow> take_record(const Sql::Row& row, const RecordName* name);
-  // Whether `status` is OK. If so, notes that the record was used, else that it is damaged.
+  // Returns whether `status`, the outcome of reading a record's row, is OK. If it is, notes that the record was used;
+  // otherwise notes the damage.
   bool sound(const Sql::Row& row, const absl::Status& status);
   // Returns true if an object exists and is undamaged, or if the digest is empty (no object). Reads the object, and
   // notes damage.
@@ -153,7 +156,7 @@ struct Store::Impl {
   void note_damage(const std::string& what);
   absl::Status evict_rows(int64_t bound, Evicted* out);
   absl::Status evict_objects(int64_t bound, Evicted* out);
-  // Stores when the noted records were last used.
+  // Writes the noted times of the records' last uses to the database.
   absl::Status store_used();
 };
 

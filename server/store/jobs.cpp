@@ -55,7 +55,7 @@ constexpr SqlColumn<JobRow> kJobColumns[] = {
     column<JobRow, &JobRow::trials>("trials"),
 };
 
-// The last column of the query says whether the stored result fails its digest.
+// The last column of the query is true if the stored result does not match its digest.
 const std::string kSelectJob =
     cat("SELECT ", names_of<JobRow>(kJobColumns),
         ", result IS NOT NULL AND result_digest IS NOT row_digest(id, result) FROM jobs WHERE ");
@@ -117,7 +117,7 @@ absl::StatusOr<JobRow> Store::create_job(const JobRow& job, const std::string& r
       return absl::OkStatus();
     }
     if (!is_done(job.state)) WL_RETURN_IF_ERROR(check_quota(sql, job.team, most_unfinished));
-    // The column of the id is left out, so SQLite chooses the id.
+    // The id is left out, so SQLite chooses it.
     WL_RETURN_IF_ERROR(insert(sql, "jobs", std::span(kJobColumns).subspan(1), job));
     made.id = sql.last_id();
     WL_RETURN_IF_ERROR(

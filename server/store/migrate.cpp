@@ -14,7 +14,8 @@ namespace {
 
 absl::Status fill(const std::string& file, const Sql::OpenOptions& options) {
   WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> sql, Sql::open(file, options));
-  // Journalling may be this weak, because the file is discarded after an error and is synced as a whole afterwards.
+  // Weak journalling and no syncing are safe here, because the file is discarded after an error and is synced as a
+  // whole afterwards.
   WL_RETURN_IF_ERROR(sql->script("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF"));
   WL_RETURN_IF_ERROR(migrate(*sql, file));
   return sql->script("PRAGMA journal_mode = WAL");
@@ -53,7 +54,8 @@ absl::Status migrate(Sql& sql, const std::string& file) {
 absl::Status make_store_file(const std::string& file, const Sql::OpenOptions& options) {
   const std::string made = file + ".new";
   for (const char* beside : {"", "-journal", "-wal", "-shm"}) unlink((made + beside).c_str());
-  // Only the owner may read the file, which has all teams' graphs. SQLite gives files beside it the same permissions.
+  // Only the owner may read the file, which contains the graphs of all teams. SQLite gives files beside it the same
+  // permissions.
   if (const int own = open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); own >= 0) close(own);
   Sql::OpenOptions making = options;
   making.flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;

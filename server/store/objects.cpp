@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kUnfinished[] = "unfinished";  // folder of the files that are being written; no digest begins like this
+// Folder of files that are still being written; other folders have names of hexadecimal digits.
+constexpr char kUnfinished[] = "unfinished";
 
 absl::Status failure(const std::string& path, int error) {
   const std::string what = cat("object ", path, ": ", std::strerror(error));

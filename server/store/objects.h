@@ -28,7 +28,7 @@ class ObjectFolder {
   absl::Status put(const std::string& digest, std::string_view bytes);
   // Reads an object. NotFound: there is no such file; DataLoss: its bytes have another digest, or cannot be read.
   absl::StatusOr<std::string> get(const std::string& digest) const;
-  // Whether the object has a file of this size, whatever the bytes of the file are.
+  // Whether the object has a file of this size. The contents of the file are not checked.
   bool has(const std::string& digest, int64_t size) const;
   absl::Status remove(const std::string& digest);  // removes an object's file; OK also if it is missing
   // Returns the digests that begin with these two digits and have a file, which may be damaged.

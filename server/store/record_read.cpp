@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kUsedStepMs = 3'600'000;  // milliseconds: a record's last use is noted at most once an hour
 
-// Conditions that a row is the one asked for and that the reader may see it. Parameter ?3 is the reader's team; ?4 says
-// whether the reader sees the records of all teams.
+// SQL conditions that a row is the record that was asked for, and that the reader may see it. Parameter ?3 is the
+// reader's team; ?4 says whether the reader sees the records of all teams.
 constexpr std::string_view kOwn = "(SELECT id FROM namespaces WHERE name = ?3)";
 const std::string kSeen = cat("(?4 OR r.namespace = 0 OR r.namespace = ", kOwn, ")");
 const std::string kByDigest = cat("WHERE r.digest = ?1 AND ?2 = '' AND ", kSeen);
@@ -21,8 +21,8 @@ const std::string kByKey = cat(
     "WHERE r.key = ?1 AND r.blessed = 1 AND (?2 = '' OR r.environment = (SELECT id FROM environments WHERE name = ?2)) "
     "AND ",
     kSeen, " ORDER BY r.namespace IS ", kOwn, " DESC, r.namespace = 0 DESC, r.created_ms DESC, r.digest DESC");
-// Conditions for a page of a listing. Parameter ?5 is a machine, ?6 is a model, and the keys lie between ?7 and ?8.
-// Only conditions that are asked for are compared, since an index is used only for these.
+// SQL conditions for a page of a listing. Parameter ?5 is a machine, ?6 is a model, and the keys lie between ?7 and ?8.
+// The query compares only with those filters that are set, so that SQLite can use an index for them.
 std::string of_page(bool machine, bool model, bool keys) {
   return cat("WHERE r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) AND ", kSeen, " AND ",
              machine ? "r.machine = (SELECT id FROM machines WHERE name = ?5)" : "?5 = ''", " AND ",

@@ -151,7 +151,8 @@ absl::StatusOr<uint64_t> Store::put_worker(const std::string& name, uint64_t epo
       return absl::FailedPreconditionError(
           cat("worker ", name, ": a newer process has this name; give this one another"));
     }
-    // The epoch that a process claims is only compared and never stored, so no process can use the numbers up.
+    // The epoch that a process claims is only compared and never stored, so no process can exhaust the epochs by
+    // claiming the highest one.
     given = epoch != 0 && epoch == newest ? epoch : newest + 1;
     WL_RETURN_IF_ERROR(
         sql.run("INSERT INTO workers (name, epoch, machine) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET "

@@ -1,4 +1,4 @@
-// Winners that are verified again in another environment: the rows of the jobs that verify them. These rows are also
+// Stores the rows of jobs that verify winners of another environment again: one row for each winner. The rows are also
 // the report on the verification.
 #include "server/store/columns.h"
 #include "server/store/impl.h"

@@ -122,7 +122,7 @@ absl::StatusOr<std::optional<BatchRow>> unfinished_batch(Sql& sql, const std::st
   return batch;
 }
 
-// Returns the batch that this lease owns, or owned when it was reported.
+// Returns the batch that this lease owns, or that it owned until the batch was reported.
 absl::StatusOr<std::optional<BatchRow>> leased_batch(Sql& sql, const std::string& id, const std::string& lease_id,
                                                      int64_t attempt) {
   std::optional<BatchRow> batch;
@@ -166,7 +166,7 @@ absl::StatusOr<SearchRow> Store::open_search(int64_t job_id, const SearchRow& wa
           search.generation,
           sql.number("SELECT coalesce(max(generation) + 1, 0) FROM searches WHERE key = ? AND environment = ?",
                      wanted.key, wanted.environment));
-      // The column of the id is left out, so SQLite chooses the id.
+      // The id is left out, so SQLite chooses it.
       WL_RETURN_IF_ERROR(insert(sql, "searches", std::span(kSearchColumns).subspan(1), search));
       search.id = sql.last_id();
     } else {

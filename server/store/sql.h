@@ -98,7 +98,7 @@ class Sql {
  private:
   Sql(sqlite3* connection, std::string file, std::function<void(const char*)> statement_hook);
   absl::StatusOr<sqlite3_stmt*> prepare(const char* text);
-  // Runs a statement whose arguments are bound. `bound`: the SQLite code that binding them returned.
+  // Runs a statement to which its arguments were bound. `bound`: the SQLite code that the bind calls returned.
   absl::Status step_all(sqlite3_stmt* statement, int bound, const std::function<bool(const Row&)>& visit);
 
   static int bind(sqlite3_stmt* s, int at, const std::string& v) {

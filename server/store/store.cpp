@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<Sql>> Store::Impl::connect_writer() {
     return absl::PermissionDeniedError(
         cat("store ", file, ": is not writable; change its permissions or name another store"));
   }
-  checkpoint_on_close(*sql, false);  // a checkpoint would change a file that migrate() refuses
+  checkpoint_on_close(*sql, false);  // migrate() may refuse the file, which must then not be changed by a checkpoint
   WL_RETURN_IF_ERROR(
       sql->script("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON; "
                   "PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 0"));
@@ -97,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::open(const StoreOptions& options) 
 }
 
 void Store::Impl::note_damage(const std::string& what) {
-  // Up to this number, every case of damage is logged; later cases only when their number has doubled.
+  // Up to this number of cases, every case of damage is logged; after that, only when the number of cases has doubled.
   constexpr int64_t kLogged = 10;
   const int64_t count = ++damaged;
   if (count <= kLogged || (count & (count - 1)) == 0) {
@@ -117,7 +117,7 @@ absl::Status Store::Impl::store_used() {
 
 void Store::close() {
   impl_->readers->close();
-  (void)impl_->store_used();  // if it fails, only the order of later evictions changes
+  (void)impl_->store_used();  // if storing the times of last use fails, only the order of later evictions changes
   impl_->writer->close();
 }
 

@@ -29,11 +29,11 @@ class Sql;
 
 struct StoreOptions {
   std::string file;
-  bool in_turn = false;  // whether the store is held for one command only, so that others may wait for it (StoreLock)
-  bool quick_check = false;  // whether the file is checked after an unclean stop, which takes longer for larger files
+  bool in_turn = false;      // whether the store is held for one command only; others may wait for its end
+  bool quick_check = false;  // whether to check the file after an unclean stop; takes longer for larger files
   int64_t max_pages = 0;     // the largest size of the database, in pages of 4 KiB; 0 = no limit
-  // Limit on the bytes of objects. Objects that no served or pinned record names make room for new ones. 0 = no
-  // limit.
+  // Limit on the bytes of objects. When it is reached, objects that no served or pinned record names are removed. 0 =
+  // no limit.
   int64_t max_object_bytes = 0;
   // For tests: called at named points ("begin", the text of every statement, "commit", "committed", "checkpoint",
   // "checkpointed", and those of objects.h), where a test may end the process.
@@ -48,9 +48,9 @@ struct StoreOptions {
 
 // Counts since the store was opened, and its present state.
 struct StoreStats {
-  int64_t queued = 0;  // number of writes that now wait for the end of the transaction before theirs
+  int64_t queued = 0;  // number of writes that now wait to become part of the next transaction
   int64_t writes = 0, transactions = 0;
-  int64_t checkpoints = 0, unfinished_checkpoints = 0;  // checkpoints, and those that did not empty the log
+  int64_t checkpoints = 0, unfinished_checkpoints = 0;  // checkpoints, and how many of them did not empty the log
   int64_t wal_bytes = 0;  // bytes of the write-ahead log that no checkpoint has moved yet; its file may be larger
   int64_t damaged = 0;    // number of rows and objects that failed their digest when they were read
   bool unclean = false;   // whether the process that had the store before did not close it
@@ -75,7 +75,7 @@ struct JobRow {
   std::optional<JobResult> result;
   absl::Status error;
   int64_t created_ms = 0, started_ms = 0, finished_ms = 0;
-  int64_t trials = 0;         // number of trials of the job's groups, set when it ends
+  int64_t trials = 0;         // number of trials of the job's groups, set when the job ends
   int64_t plan_attempts = 0;  // how often planning began without ending, perhaps because it crashed the coordinator
 };
 
@@ -92,11 +92,11 @@ struct BatchRow {
   int64_t search_id = 0;
   int64_t phase = 0, first_trial = 0, size = 0;
   uint64_t check_seed = 0;
-  bool leased = false, done = false;  // the state of the batch; if both are false, it is ready
-  int64_t attempt = 0, failures = 0;  // number of leases so far, and of those that ended without a report
+  bool leased = false, done = false;  // state of the batch; if both are false, it is ready to be leased
+  int64_t attempt = 0, failures = 0;  // number of leases so far, and of those leases that ended without a report
   std::string lease_id, worker;
   std::vector<PlannedTrial> candidates;
-  std::vector<std::string> lost_on;  // names of the workers that were lost with the batch, one for each loss
+  std::vector<std::string> lost_on;  // workers that were lost while they had the batch, one name for each loss
 };
 
 // A point of a search's curve: the outcome and time of one trial.
@@ -123,7 +123,7 @@ struct RecordRow {
   std::string team = {};  // the team that the record is for; empty: it is shared
 };
 
-// Names a record by its digest or, if that is empty, the served one by its key and environment (empty: any of these).
+// Names a record by its digest or, if that is empty, as the record served for a key and environment (empty: any).
 struct RecordName {
   std::string key = {}, environment = {}, digest = {};
   Reader reader = {};
@@ -155,7 +155,7 @@ struct ReverifiedRow {
   std::string digest, key;                      // digest and key of the record from the other environment
   std::string environment_before, environment;  // environment that the record was made in, and that it is verified in
   Reverified outcome = Reverified::kWaiting;
-  std::string plan_before, plan;  // plan of the record, and plan that is served for `environment`; empty: none is
+  std::string plan_before, plan;  // plan of the record, and plan served for `environment` (empty: none)
   double before_ns = 0, ns = 0;   // times in ns of the kernels of both plans, by undisturbed_ns()
   std::string message = {};       // a description of what has changed, for people
 };
@@ -205,10 +205,10 @@ class Store {
   // objects: those that no served or pinned record names.
   absl::StatusOr<Evicted> evict(const StoreBounds& bounds);
 
-  // --- Jobs (jobs.cpp). --- Stores a job and returns it with its id, or returns the job that has its request_id
-  // (InvalidArgument: that job has another body or team). The job's result, if any, becomes the stored answer for
-  // result_id, unless that is empty. ResourceExhausted: the job is not done, and neither are most_unfinished other
-  // jobs of its team (0: no limit).
+  // --- Jobs (jobs.cpp). --- Stores a job and returns it with its id. If a job with its request_id exists already,
+  // returns that job (InvalidArgument: it has another body or team). The job's result, if any, becomes the stored
+  // answer for result_id, unless that is empty. ResourceExhausted: the job is not done, and its team has
+  // `most_unfinished` other jobs that are not done (0: no limit).
   absl::StatusOr<JobRow> create_job(const JobRow& job, const std::string& result_id = "", int64_t most_unfinished = 0);
   absl::Status set_job_running(int64_t id, const Device& device, int64_t started_ms);
   absl::Status set_job_cancelling(int64_t id);
@@ -221,7 +221,8 @@ class Store {
   absl::StatusOr<std::optional<std::string>> team_of_job(int64_t id);
   absl::StatusOr<std::optional<JobRow>> job_by_request(const std::string& request_id);
   absl::StatusOr<std::vector<JobRow>> unfinished_jobs();  // the jobs that are not done, oldest first
-  // Lists jobs with ids below `before` (0: all), newest first, without graphs and results. `unfinished`: no done ones.
+  // Lists jobs with ids below `before` (0: all), newest first, without graphs and results. `unfinished`: none that is
+  // done.
   absl::StatusOr<std::vector<JobRow>> list_jobs(int64_t before, int limit, const Reader& reader = {},
                                                 bool unfinished = false);
   // The answer to a whole job: its result, stored under a hash of graph, device, options and team (result_key()).
@@ -238,7 +239,7 @@ class Store {
   // except for records that a failed job did not get to.
   absl::StatusOr<std::set<std::string>> verified_in(const std::string& environment, bool again);
   // Stores a job that verifies records of other environments again: those of `rows` whose digests verified_in() does
-  // not return by now. nullopt: no such row is left, and no job was made.
+  // not return. nullopt: there is no such row, so no job was made.
   absl::StatusOr<std::optional<JobRow>> create_reverification(const JobRow& job, const std::vector<ReverifiedRow>& rows,
                                                               bool again);
   absl::Status settle_reverified(const ReverifiedRow& row);  // stores the outcome of a row
@@ -259,7 +260,7 @@ class Store {
   absl::StatusOr<std::vector<BatchRow>> open_batches(int64_t search_id);
   // Returns the check seeds, by phase, of reported promotions and confirmations that led to no record yet.
   absl::StatusOr<std::map<int64_t, uint64_t>> unconcluded_seeds(int64_t search_id);
-  // Stores a new round: its batch, if anything is left to measure, and trials for the plans that lowering rejected.
+  // Stores a new round: its batch, if any candidate is left to measure, and trials of plans that lowering rejected.
   absl::Status put_round(const std::optional<BatchRow>& batch, int64_t search_id, int64_t phase,
                          const std::vector<Trial>& rejected);
   // Deletes a batch that was not reported. Returns false if the batch is not open any more.
@@ -269,8 +270,8 @@ class Store {
   // Leases a ready batch and returns the number of the attempt. NotFound: the batch is not ready.
   absl::StatusOr<int64_t> lease_batch(const std::string& batch_id, const std::string& lease_id,
                                       const std::string& worker);
-  // Ends a lease without a result, so that its batch is ready again. `lost`: the name of the lease's worker if that was
-  // lost. Returns the names of all workers that were lost with the batch. NotFound: the lease does not own the batch.
+  // Ends a lease without a result; its batch is ready again. `lost`: the name of the lease's worker, if it was lost.
+  // Returns the names of all workers that were lost with this batch. NotFound: the lease does not own the batch.
   absl::StatusOr<std::vector<std::string>> release_lease(const std::string& lease_id, int64_t attempt,
                                                          const std::string& lost);
   // Stores the trials of a batch and ends the batch, in one transaction, if the lease still owns the batch.
@@ -283,9 +284,9 @@ class Store {
   // Ends a batch that no worker can measure, with trials made up by the coordinator.
   absl::Status abandon_batch(const std::string& batch_id, const std::vector<Trial>& trials);
 
-  // --- Records (records.cpp). --- Stores a record, signed if there is a key, and makes it the one that is served for
-  // its key and environment: in the namespace of the search's team or, if `shared`, in the shared one, and then no
-  // record of the team's own is served any more. Deletes the answers to whole jobs that used its key.
+  // --- Records (records.cpp). --- Stores a record, signed if there is a signing key, and makes it the one that is
+  // served for its key and environment: in the namespace of the search's team or, if `shared`, in the shared namespace;
+  // the team's own record is then no longer served. Deletes the answers to whole jobs that used its key.
   // FailedPrecondition: its object is not stored.
   absl::Status promote(const KernelRecord& record, int64_t search_id, bool shared = false);
   // Returns the record that is served for a key and environment (empty: the newest of any environment). A record that
@@ -296,8 +297,8 @@ class Store {
   // Whether record_by_key() finds nothing only because the object of a record is lost or damaged.
   absl::StatusOr<bool> has_record_without_object(const std::string& key, const std::string& environment,
                                                  const Reader& reader = {});
-  // Returns a record as the bytes of a v1::KernelRecord, to be sent as they are. Without texts, the record's source has
-  // neither prelude nor text, and little is read. The record's object is not looked at.
+  // Returns a record as the bytes of a v1::KernelRecord, which can be sent unchanged. Without texts, its source has
+  // neither prelude nor text, and little is read. Whether its object exists is not checked.
   absl::StatusOr<std::optional<RecordMessage>> record_message(const RecordName& name, bool with_texts);
   // Lists served records after the one that the cursor names, newest first; records of one time are ordered by
   // digest. With a cursor without a digest, the list begins with records made before its time. Prelude and text of
@@ -316,9 +317,8 @@ class Store {
   // every environment unless one is given. Returns how many records were named.
   absl::StatusOr<int64_t> pin(const RecordName& name, bool pinned);
   // --- Records of other coordinators (exchange.cpp). --- Stores a record of another coordinator; its object must be
-  // stored already. With by_key, the record becomes the one that is served in the namespace of the team (empty: the
-  // shared one), but a record from the upstream replaces only records from the upstream. Without by_key, it is found
-  // by its digest alone.
+  // stored already. With by_key, the record is served in the namespace of the team (empty: the shared one); but a
+  // record from the upstream replaces only records from the upstream. Without by_key, it is found by its digest alone.
   absl::Status take_record(const KernelRecord& record, RecordOrigin origin, bool by_key, const std::string& team = "");
   // Returns the shared, served records with ids above `after` that the upstream does not have, in the order of ids.
   absl::StatusOr<std::vector<NumberedRecord>> unoffered_records(int64_t after, int limit);
@@ -345,12 +345,12 @@ class Store {
   // sign_anew() for every served record, then forget_below() with that generation.
   absl::StatusOr<bool> should_sign_anew();
   absl::StatusOr<int64_t> new_generation();
-  // Signs a record again. It must be a result of record_by_digest() whose signature was checked, so that nothing is
-  // signed that others wrote into the file. A record from elsewhere, or one that is no longer served, stays as it is.
-  // A record that was signed is offered to the upstream again.
+  // Signs a record again. `record` must be a result of record_by_digest() whose signature was checked, so that data
+  // which others wrote into the file are never signed. A record from elsewhere, or one that is no longer served, stays
+  // as it is. A record that was signed is offered to the upstream again.
   absl::Status sign_anew(const KernelRecord& record);
   absl::Status forget_below(int64_t generation);
-  // Stores, of each other coordinator, the newest head (StoreHead); keeps at most kMostHeads heads.
+  // Stores the newest head (StoreHead) of each other coordinator; keeps at most kMostHeads heads.
   absl::Status put_heads(const std::vector<StoreHead>& heads);
   absl::StatusOr<std::vector<StoreHead>> heads();
   // Returns the newest stored head of a signer, or the current head if the signer is this coordinator.
@@ -367,12 +367,12 @@ class Store {
   absl::StatusOr<int64_t> object_bytes();  // total size of all compiled objects, in bytes
   // Removes object files that have no row, such as a crash leaves behind. Returns how many there were.
   absl::StatusOr<int64_t> sweep_blobs();
-  // Returns those of the objects that belong to records which the reader may see. Runs a single query.
+  // Returns which of the objects belong to a record that the reader may see. Runs a single query.
   absl::StatusOr<std::set<std::string>> seen_objects(const std::vector<std::string>& digests, const Reader& reader);
   absl::StatusOr<std::vector<std::string>> missing_blobs(const std::vector<std::string>& digests);
-  // Registers a process of a worker and returns its epoch. `epoch`: the one that the process was given before, or 0. A
-  // process with 0 takes over the worker's name, with the next epoch. `machine`: the machine on which the process says
-  // that it runs. FailedPrecondition: a newer process has taken over the name.
+  // Registers a process of a worker and returns its epoch. `epoch`: the epoch that the process got before, or 0: it
+  // then takes over the worker's name, with the next epoch. `machine`: the machine on which the process says that it
+  // runs. FailedPrecondition: a newer process has taken over the name.
   absl::StatusOr<uint64_t> put_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
                                       const std::string& machine, int64_t now_ms);
   // Returns the machine that the newest process of a worker named; "": it named none, or there is no such worker.

@@ -115,7 +115,7 @@ void Upkeep::back_up_when_due() {
   if (options_.backup_hours <= 0 || now < next_try_) return;
   for (const Entry& entry : entries()) {
     const auto age_ms = static_cast<double>(unix_ms_now() - entry.unix_s * 1000);
-    // A backup with a time in the future was made under a wrong clock and does not count.
+    // A backup with a time in the future was made under a wrong clock, so it does not count as a recent one.
     if (entry.whole() && age_ms >= 0 && age_ms < options_.backup_hours * 3.6e6) return;
   }
   if (const auto done = backup(); !done.ok()) {

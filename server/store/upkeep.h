@@ -42,15 +42,16 @@ class Upkeep {
   absl::StatusOr<BackupMade> backup();
 
  private:
-  bool has_duties() const;  // whether the thread has anything to do regularly
+  bool has_duties() const;  // whether the options ask for regular backups or have size limits
   void serve();
   void sweep();
   void back_up_when_due();
   void keep_bounds();
   // An entry of the folder of backups: a backup, or a file that belongs to a backup.
   struct Entry {
-    std::string backup, rest;  // file name of the backup, and what the entry's name has after it
-    int64_t unix_s = 0;        // when the backup was made, in seconds since 1970
+    // File name of the backup, and the part of the entry's name that follows it; empty for the backup itself.
+    std::string backup, rest;
+    int64_t unix_s = 0;  // when the backup was made, in seconds since 1970
     bool whole() const { return rest.empty(); }
   };
   // Returns the entry of this name in the folder of backups; nullopt: it belongs to no backup of this store.

@@ -7,15 +7,16 @@
 namespace wl {
 namespace {
 
-// Bytes of the write-ahead log beyond which it is checkpointed; its file may take 64 MiB.
+// When the write-ahead log has more bytes than this, it is checkpointed. The file of the log may take 64 MiB.
 constexpr int64_t kWalLimitBytes = 16 << 20;
 constexpr int kCheckpointWaitMs = 100, kWriteWaitMs = 5000;
-constexpr int64_t kRetryBytes = 4 << 20;  // bytes by which the log grows before an unfinished checkpoint is tried again
+// Bytes by which the log has to grow before a checkpoint that did not finish is tried again.
+constexpr int64_t kRetryBytes = 4 << 20;
 constexpr auto kWarnAgain = std::chrono::minutes(1);
 constexpr auto kLookAgain = std::chrono::seconds(1);
 
-// Whether an error means that the kernel may have dropped pages which were still to be written. A later fsync would not
-// report that.
+// Whether an error means that an fsync failed. The kernel may then have dropped pages that were still to be written,
+// and a later fsync would not report their loss.
 bool is_failed_sync(int code) {
   return code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
 }
@@ -98,7 +99,8 @@ absl::Status StoreWriter::run(const std::vector<Work*>& batch, Attempt* out) {
     WL_RETURN_IF_ERROR(sql_->run("SAVEPOINT work"));
     work->status = (*work->run)(*sql_);
     if (!work->status.ok()) {
-      // A full disk or an I/O error may end the whole transaction; there is no savepoint left to return to then.
+      // A full disk or an I/O error may end the whole transaction. Then no savepoint is left to return to, so this
+      // attempt to run the batch ends.
       if (sqlite3_get_autocommit(sql_->connection()) != 0 || is_failed_sync(sql_->failure())) return work->status;
       WL_RETURN_IF_ERROR(sql_->run("ROLLBACK TO work"));
     }
@@ -173,7 +175,8 @@ void StoreWriter::checkpoint_when_due() {
 void StoreWriter::look_at_files(bool changed) {
   const OwnFiles::Lost lost = files_.look(changed);
   if (lost == OwnFiles::Lost::kNothing || !broken().ok()) return;
-  // This process still has the log open even if its name was removed, so a checkpoint can save what is in it.
+  // This process still has the log open even if another program removed the log's name, so a checkpoint can move the
+  // contents of the log into the database.
   const bool moved = lost == OwnFiles::Lost::kLog && checkpoint();
   break_down(absl::DataLossError(cat("store ", file_, ": ", files_.why(), " by another program while this one used it",
                                      moved ? "; what the log had was moved into the file" : "")));

@@ -1,7 +1,7 @@
 // The only connection that writes, with a thread of its own, which also does all checkpoints. It commits the queued
 // writes in one transaction (fsync included) and only then answers. After a checkpoint the log keeps its file and is
-// overwritten from the start: syncing blocks that exist already changes no metadata of the file system, and changing
-// metadata would wait for other threads of the kernel on a busy machine.
+// overwritten from the start. Syncing blocks that exist already changes no metadata of the file system, whereas a
+// change of metadata may have to wait for other threads of the kernel on a busy machine.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,8 @@ class StoreWriter {
   struct Hooks {
     // Called with "begin", "commit", "committed", "checkpoint" and "checkpointed".
     std::function<void(const char*)> at_point = {};
-    std::function<void(const absl::Status&)> on_broken = {};  // called as StoreOptions::on_broken says
+    // Called when the store is declared broken (StoreOptions::on_broken).
+    std::function<void(const absl::Status&)> on_broken = {};
   };
   StoreWriter(std::unique_ptr<Sql> sql, std::string file, Hooks hooks);
   ~StoreWriter();  // calls close()
@@ -59,7 +60,8 @@ class StoreWriter {
 
   void serve();
   void commit(std::vector<Work*> batch);
-  // The outcome of a transaction: its error, the work that was running when it occurred, and whether it was committing.
+  // The outcome of a transaction: its error, the work that was running when the error occurred (null: none), and
+  // whether COMMIT was running.
   struct Attempt {
     absl::Status status;
     Work* culprit = nullptr;

@@ -7,11 +7,12 @@
 namespace wl {
 namespace {
 
-// Deadlines of calls. A caller waits for a record, so the record is fetched soon or not at all. An object may take
-// longer, since its record has arrived before it.
+// Time limits of calls. The limit for a record is short, since a caller waits for it. An object may take longer: when
+// its record has arrived, it is known that the object exists.
 constexpr auto kRecordLimit = std::chrono::seconds(1), kObjectLimit = std::chrono::seconds(30);
 constexpr auto kOfferLimit = std::chrono::seconds(30);
-constexpr size_t kMostFetchedObject = 64 << 20;  // most bytes of an object; limited, because several may arrive at once
+// Most bytes of an object; limited, because several objects may arrive at the same time.
+constexpr size_t kMostFetchedObject = 64 << 20;
 
 template <typename Message>
 absl::Status checked(const Message& answer, const std::string& where) {
@@ -62,8 +63,8 @@ void UpstreamCalls::cancel() {
 
 absl::StatusOr<UpstreamCalls::Answer<std::optional<KernelRecord>>> UpstreamCalls::record(const AskedRecord& asked,
                                                                                          const Via& via) {
-  // A single record is fetched with the call for several records, because only its answer says whether the upstream
-  // could ask its own upstream.
+  // A single record is fetched by the call for several records, because only the answer to that call says whether the
+  // upstream could ask its own upstream.
   v1::BatchGetKernelsRequest request;
   *request.add_items() = request_for(asked);
   v1::BatchGetKernelsResponse answer;

@@ -35,15 +35,16 @@ class UpstreamCalls {
   template <typename T>
   struct Answer {
     T value;
-    std::string problem;  // why the upstream could not ask its own upstream for missing records; empty: no problem
+    // Why the upstream could not ask its own upstream for missing records; empty: it could, or did not need to.
+    std::string problem;
   };
   // Fetches a record; nullopt: the upstream has no such record.
   absl::StatusOr<Answer<std::optional<KernelRecord>>> record(const AskedRecord& asked, const Via& via);
   // Fetches an object; NotFound: the upstream does not have it.
   absl::StatusOr<std::string> object(const std::string& digest, const Via& via);
   absl::StatusOr<std::vector<Device>> devices(const Via& via);
-  // Returns the records that the upstream serves now for these keys and environments, with their digest, key and
-  // signature only; digest "": it serves none. The answer may cover only the first of `records`.
+  // Returns digest, key and signature of the records that the upstream serves now for these keys and environments. An
+  // empty digest means that it serves none. The answer may cover only the first few of `records`.
   absl::StatusOr<Answer<std::vector<KernelRecord>>> serves(const std::vector<NumberedRecord>& records, const Via& via);
   // Returns the heads that the upstream gives (StoreHead: which records of a signer are no longer valid), without
   // those that are damaged or are of none of the signers.

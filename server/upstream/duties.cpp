@@ -10,7 +10,7 @@ namespace wl {
 namespace {
 
 constexpr int kRecordsAtOnce = 64;
-// The pause before records are offered again to an upstream that took none.
+// The pause after the upstream has refused an offer, before records are offered again.
 constexpr auto kOfferAgain = std::chrono::minutes(10);
 constexpr auto kLongest = std::chrono::hours(1);
 
@@ -94,7 +94,7 @@ bool Upstream::offer_what_is_new() {
       const absl::Status offered = offer(record.digest);
       if (!offered.ok()) {
         if (absl::IsUnavailable(offered) || absl::IsDeadlineExceeded(offered) || absl::IsUnauthenticated(offered))
-          // The upstream cannot be reached. Offering goes on when it can be reached again.
+          // The upstream cannot be reached. The records are offered again when it can be reached.
           return false;
         spdlog::warn("upstream {}: it takes no offers: {}", options_.address, std::string(offered.message()));
         offers_from_ = Clock::now() + kOfferAgain;
@@ -105,7 +105,7 @@ bool Upstream::offer_what_is_new() {
   }
 }
 
-// Offers a record. Returns OK if the record need not be offered again while this process lives.
+// Offers a record to the upstream. Returns OK if this process need not offer the record again.
 absl::Status Upstream::offer(const std::string& digest) {
   const auto row = parts_.store->record_by_digest(digest);
   if (!row.ok() || !*row) return absl::OkStatus();
@@ -132,7 +132,8 @@ absl::Status Upstream::offer(const std::string& digest) {
   return absl::OkStatus();
 }
 
-// Compares the next fetched records with those that the upstream serves. Returns true if there may be more records.
+// Compares the next of the records that were fetched earlier with those that the upstream serves now. Returns true if
+// there may be more records to compare.
 bool Upstream::check_fetched() {
   if (Clock::now() < check_from_ || stopping()) return false;
   const auto over = [&] {
@@ -142,9 +143,9 @@ bool Upstream::check_fetched() {
     return false;
   };
   // A head (StoreHead) says below which generation the records of a signer are no longer valid. The upstream raises a
-  // head after it has signed its records anew, and a pass that compares records meanwhile may compare some before. So
-  // heads are asked for before the pass and stored after it: every record here is then at least as new as the heads
-  // demand.
+  // head after it has signed its records anew, possibly while a pass over the records runs here, which then compares
+  // some records too early. So heads are asked for before the pass and stored after it: every record here is then at
+  // least as new as the heads demand.
   if (checked_up_to_ == 0) heads_ = calls_->heads({id_});
   const auto records = parts_.store->fetched_records(checked_up_to_, kRecordsAtOnce);
   if (!records.ok()) return over();
@@ -162,15 +163,17 @@ bool Upstream::check_fetched() {
   for (size_t i = 0; i < there->value.size(); ++i) {
     const NumberedRecord& record = (*records)[i];
     checked_up_to_ = record.id;
-    // A record that the upstream lacks may be stored at the upstream's own upstream, which could not be asked.
+    // The upstream lacks the record and could not ask its own upstream, which may have it. So the record stays here as
+    // it is.
     if (there->value[i].digest.empty() && !there->problem.empty()) continue;
     compare(record, there->value[i]);
   }
   return true;
 }
 
-// Updates a fetched record. `there`: what the upstream serves now. This may be the same record, perhaps signed again;
-// another record, because a better one was found; or none (digest ""), because it was revoked or invalidated.
+// Updates a fetched record. `there`: the record that the upstream serves now. It may be the same record, perhaps signed
+// again; another record, because a better one was found; or none (digest ""), because the record was revoked or
+// invalidated.
 void Upstream::compare(const NumberedRecord& record, const KernelRecord& there) {
   if (there.digest == record.digest) return sign_anew(there);
   if (!there.digest.empty()) {
@@ -197,8 +200,8 @@ void Upstream::exchange_heads() {
   if (options_.offer == OfferRule::kNone) return;
   const auto heads = heads_of(*parts_.store);
   if (!heads.ok() || heads->empty()) return;
-  // A raised head (StoreHead) makes the old signatures of offered records invalid, so the new signatures are offered
-  // before the head.
+  // A raised head (StoreHead) makes the old signatures of offered records invalid. The newly signed records are
+  // therefore offered before the head.
   std::map<std::string, int64_t> oldest;
   for (const StoreHead& head : *heads) oldest[head.signed_by] = head.oldest;
   if (oldest != told_) {
@@ -214,8 +217,9 @@ void Upstream::exchange_heads() {
   }
 }
 
-// Stores the upstream's head of one signer, of whom no head is stored yet. The heads of other signers wait for the
-// next check, since their records here may have been compared before the upstream signed them anew.
+// Stores the upstream's head of one signer, of whom no head is stored yet. The upstream's heads of other signers are
+// stored at the next check, since records of those signers here may have been compared before the upstream signed them
+// anew.
 absl::Status Upstream::hear_head(const std::string& signer) {
   WL_ASSIGN_OR_RETURN(std::vector<StoreHead> heads, calls_->heads({id_}));
   std::erase_if(heads, [&](const StoreHead& head) { return head.signed_by != signer; });

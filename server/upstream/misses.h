@@ -1,5 +1,5 @@
-// Remembers for some seconds which questions the upstream could not answer, so that they are not asked again and
-// again. The number of remembered questions is limited. Not thread-safe.
+// Remembers for some seconds the questions for which the upstream had no answer, so that they are not asked again in
+// this time. The number of remembered questions is limited. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,8 @@ class Misses {
   static constexpr auto kRemembered = std::chrono::seconds(3);
   static constexpr size_t kMost = 4096;  // most questions remembered: for a new one, the oldest is then forgotten
 
-  // If the question is remembered, returns the problem that it had ("": none).
+  // If the question is remembered, returns the problem with which it ended ("": the upstream simply had nothing);
+  // otherwise nullopt.
   std::optional<std::string> find(const std::string& question, Clock::time_point now) {
     forget(now);
     const auto found = why_.find(question);
@@ -41,7 +42,7 @@ class Misses {
     order_.pop_front();
   }
 
-  std::unordered_map<std::string, std::string> why_;  // the problem that each question had, by the question
+  std::unordered_map<std::string, std::string> why_;  // for each remembered question, the problem with which it ended
   std::deque<std::pair<Clock::time_point, std::string>> order_;
 };
 

@@ -103,8 +103,8 @@ void Upstream::ask(const std::vector<Question>& questions, const Via& via, std::
   patience_.notify_one();
 }
 
-// Makes `wait` wait for the answer to a question, which is queued if it is new. Returns false if the question is not
-// asked, and notes the reason in `wait`.
+// Adds `wait` to those who wait for the answer to a question; a new question is queued. Returns false if the question
+// is not asked. If that is because of a problem, notes it in `wait`.
 bool Upstream::join(const Question& question, const Via& via, const WaitPtr& wait) {
   const std::string text = question.text();
   if (const auto known = misses_.find(text, Clock::now())) {
@@ -145,12 +145,12 @@ void Upstream::call_back(const std::vector<WaitPtr>& waits) {
   for (const WaitPtr& wait : waits) wait->done(wait->asked);
 }
 
-// Ends a question. Returns those waits for its answer that have no other open question left.
+// Ends a question. Returns the waits that have no open question left, now that this question is answered.
 std::vector<Upstream::WaitPtr> Upstream::settle(const std::string& question, const Outcome& outcome) {
   std::vector<WaitPtr> over;
   const std::lock_guard lock(mutex_);
   const auto flight = flights_.find(question);
-  if (flight == flights_.end()) return over;  // stop() was called
+  if (flight == flights_.end()) return over;  // stop() has ended all questions
   if (outcome.end == End::kMissing || outcome.end == End::kRefused)
     misses_.put(question, outcome.problem, Clock::now());
   for (const WaitPtr& wait : flight->second.waits) {
@@ -214,8 +214,8 @@ void Upstream::be_patient() {
   }
 }
 
-// Notes the outcome of a call. Only an answer to a question resets the pauses between probes, because an upstream may
-// answer probes and yet no questions.
+// Notes from the outcome of a call whether the upstream can be reached. Only an answer to a question resets the pauses
+// between probes, because an upstream may answer probes but no questions.
 absl::Status Upstream::note(absl::Status call, bool asked) {
   const std::lock_guard lock(mutex_);
   if (stopping_) return call;

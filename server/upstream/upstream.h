@@ -1,11 +1,11 @@
 // The upstream of a coordinator: another coordinator, which this one asks for records, objects and devices that it
-// lacks, and to which it offers records that were made here. What the upstream has is stored here, and served from here
-// afterwards, whether the upstream can be reached or not.
+// lacks, and to which it offers records that were made here. What the upstream has answered is stored here and served
+// from here afterwards, whether the upstream can be reached or not.
 //
 // No thread of the coordinator waits for the upstream: a question has a callback, which runs at the latest when the
-// patience of its caller is over. The calls block threads of this class, one call for a question however many callers
-// ask it. While the upstream cannot be reached, no question is sent; only a probe now and then finds out whether the
-// upstream is back. See docs/design/service.md#upstream-coordinators.
+// patience of its caller is over. Only threads of this class block in calls to the upstream, and callers with the same
+// question share one call. While the upstream cannot be reached, no question is sent; a probe now and then finds out
+// whether it can be reached again. See docs/design/service.md#upstream-coordinators.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ namespace wl {
 
 class UpstreamCalls;
 
-// Which of the shared records are offered to the upstream.
+// Which shared records are offered to the upstream: none, those that were confirmed, or all.
 enum class OfferRule { kNone, kConfirmed, kAll };
 
 struct UpstreamOptions {
@@ -47,9 +47,9 @@ struct UpstreamParts {
   Store* store = nullptr;  // the coordinator's store, which must outlive the Upstream
   // Every record must be signed by one of these signers; empty: any signature, or none, is accepted.
   std::vector<Signer> signers = {};
-  // Returns why a record is refused; "": it is not.
+  // Returns the reason to refuse a record; "": the record is accepted.
   std::function<std::string(const KernelRecord&)> why_not = [](const auto&) { return ""; };
-  // Called when the records of a key have changed.
+  // Called when the records that are served for a key have changed.
   std::function<void(const std::string& key)> changed = [](const auto&) {};
   // For metrics: called when a question, or an offer, has ended with `outcome`.
   std::function<void(const char*outcome)> asked = [](const char*) {}, offered = [](const char*) {};
@@ -64,8 +64,9 @@ struct Question {
 };
 
 struct Asked {
-  bool found = false;   // whether something was found, which is stored now
-  std::string problem;  // why something could not be asked for, or was refused; empty: the upstream has answered
+  bool found = false;  // whether anything was found; it is then in the store
+  // Why a question could not be asked, or why an answer was refused; empty: the upstream has answered.
+  std::string problem;
 };
 
 class Upstream {
@@ -83,9 +84,9 @@ class Upstream {
   // the latest after `patience`. An answer that comes later is stored for the next caller. `via`: the coordinators that
   // the questions have passed before this one.
   void ask(const std::vector<Question>& questions, const Via& via, std::chrono::milliseconds patience, Done done);
-  // Returns why a question that has passed the coordinators of `via` is not asked; "": it may be asked.
+  // Returns the reason not to ask a question that has passed the coordinators of `via`; "": it may be asked.
   std::string why_not_ask(const Via& via) { return wl::why_not_ask(id_, via); }
-  void wake();  // Says that a record was promoted, which may have to be offered to the upstream.
+  void wake();  // Tells the thread of keep() that a record was promoted, which may have to be offered to the upstream.
   // Ends all calls. Runs all callbacks before it returns, and none later.
   void stop();
 
@@ -125,7 +126,7 @@ class Upstream {
   absl::StatusOr<bool> bring(const Question& question, const Via& via, std::string* problem);
   absl::Status check_age(const KernelRecord& record);
   absl::StatusOr<bool> bring_record(const Question& question, const Via& via, std::string* problem);
-  // Notes from the status of a call whether the upstream can be reached; returns `call`.
+  // Notes from the status of a call whether the upstream can be reached. Returns this status unchanged.
   absl::Status note(absl::Status call, bool asked);
   std::string unreachable() const;  // The caller must hold mutex_.
   // Whether a warning may be logged now, at most one a minute. The lock must be held.
@@ -154,8 +155,8 @@ class Upstream {
   std::multimap<Clock::time_point, WaitPtr> waits_;
   Misses misses_;
   bool stopping_ = false, woken_ = false;
-  // `known_`: whether any call to the upstream has ended; `away_`: whether the last of these calls could not reach
-  // it.
+  // `known_`: whether any call to the upstream has ended. `away_`: whether the upstream could not be reached by the
+  // last call that ended.
   bool known_ = false, away_ = false;
   std::string why_away_;
   Backoff backoff_;
@@ -163,11 +164,12 @@ class Upstream {
 
   // The thread of keep() alone uses the following members.
   bool said_any_ = false, said_away_ = false;
-  // Ids up to which records were offered to the upstream, and compared with its records.
+  // `offered_up_to_`: id of the last record that was offered to the upstream. `checked_up_to_`: id of the last record
+  // that was compared with the upstream's.
   int64_t offered_up_to_ = 0, checked_up_to_ = 0;
-  // The upstream's heads (StoreHead), as they were before the current check.
+  // The upstream's heads (StoreHead), fetched before the current check of records began.
   absl::StatusOr<std::vector<StoreHead>> heads_;
-  std::map<std::string, int64_t> told_;  // StoreHead::oldest of each signer, as the upstream was told last
+  std::map<std::string, int64_t> told_;  // for each signer, the StoreHead::oldest that the upstream was last told
   Clock::time_point offers_from_ = {}, check_from_ = {};
 
   std::vector<std::thread> threads_;

@@ -10,7 +10,8 @@ namespace wl {
 
 using Via = std::vector<std::string>;
 
-inline constexpr const char kViaHeader[] = "warploom-via";  // metadata of a call that has the ids, separated by commas
+// Name of the call metadata with the ids, separated by commas.
+inline constexpr const char kViaHeader[] = "warploom-via";
 inline constexpr size_t kMostHops = 8;
 
 std::string print_via(const Via& via);

@@ -37,9 +37,9 @@ using WebAnswer = absl::StatusOr<WebJson>(WebData& data, const WebQuery& query);
 
 WebAnswer jobs_json;    // jobs.cpp: the list of jobs, newest first; before=ID: only older ones
 WebAnswer job_json;     // job.cpp: a job with its groups
-WebAnswer curves_json;  // job.cpp: for every group of a job, the trials that were faster than all before
+WebAnswer curves_json;  // job.cpp: for every group of a job, the trials that were faster than all earlier ones
 WebAnswer group_json;   // job.cpp: all trials of one group
-// Kernels.cpp: compute and memory rates of the machine, and time, bytes and FLOPs of each kernel of a job.
+// In kernels.cpp: compute and memory rates of the machine, and time, bytes and FLOPs of each kernel of a job.
 WebAnswer kernels_json;
 WebAnswer graph_json;       // kernels.cpp: the picture of a job's graph, and the reasons for its groups
 WebAnswer workers_json;     // workers.cpp: the workers, and what each of them is measuring

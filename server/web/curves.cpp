@@ -21,7 +21,8 @@ absl::StatusOr<std::shared_ptr<const TrialPoints>> Curves::of(int64_t search_id)
   if (curve.points != nullptr && now - curve.read < kCurveFresh) return curve.points;
   if (curve.points == nullptr || now - curve.begun > kReadAgain)
     curve = {.points = std::make_shared<TrialPoints>(), .begun = now, .read = now};
-  // Rounds that are measured at once are stored in any order, so all trials after a missing number are read again.
+  // Searches may store the trials of several rounds in any order, so the points after the first missing number are read
+  // from the store again.
   size_t whole = 0;
   while (whole < curve.points->size() && (*curve.points)[whole].trial == static_cast<int64_t>(whole)) ++whole;
   const auto from = static_cast<int64_t>(whole);

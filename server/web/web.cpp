@@ -232,7 +232,7 @@ absl::StatusOr<KeptAnswer> Web::Impl::answer_to(const Route& route, std::vector<
   if (auto kept = answers.find(key)) return *std::move(kept);
   if (!at_once.take(1)) return absl::UnavailableError("so many others ask that this has to wait; ask again");
   const absl::StatusOr<WebJson> json = [&] {
-    // Ends this answer's share of `at_once` even if make() throws.
+    // Ends this answer's share of the limit on simultaneous answers, even if make() throws.
     const absl::Cleanup give = [this] { at_once.give(1); };
     return route.make(data, {.reader = reader, .parts = std::move(parts), .parameters = question.parameters});
   }();

@@ -1,4 +1,4 @@
-// Answers for the page of workers: who they are, and what they do.
+// Answers for the page of workers: the list of workers, and what each of them is measuring.
 #include <algorithm>
 #include <cmath>
 

@@ -36,8 +36,8 @@ class Overdue {
   // name at no cost.
   void noted(const std::string& worker, Clock::time_point now);
   bool is_noted(const std::string& worker, Clock::time_point now) const;
-  // Returns those of `workers` that get work only if no other worker is there, because of noted(); none if that would
-  // be all of them.
+  // Returns those of `workers` about which there are notes, made by noted(), that say to prefer other workers; returns
+  // none if that would be all of them.
   std::vector<std::string> last_of(const std::vector<std::string>& workers, Clock::time_point now) const;
   bool nobody_is_noted() const { return notes_.empty(); }
   void forget(Clock::time_point now);  // deletes notes that expired more than an hour ago

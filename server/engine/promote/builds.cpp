@@ -39,8 +39,8 @@ bool Searches::is_built_here(const Search& search, const KernelRecord& record) {
 }
 
 // Removes the claims of workers whose object differs from this coordinator's own. The same compiler makes the same
-// bytes of a source on every machine, so such a worker has measured another kernel. If it is the worker that promoted
-// the kernel, returns the reason.
+// bytes of a source on every machine, so such a worker has measured another kernel. If the worker that promoted the
+// kernel is among them, returns what is wrong with its object; otherwise returns nullopt.
 std::optional<std::string> Searches::drop_foreign_objects(Search& search, const KernelRecord& record,
                                                           std::vector<Claim>* claims) {
   const auto made = search.built.find(record.plan);

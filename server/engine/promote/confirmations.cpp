@@ -79,8 +79,8 @@ Searches::Confirmed Searches::dispute(Search& search, const KernelRecord& record
   return Confirmed::kDisputed;
 }
 
-// Claims `first` and `second` agree. Refutes the worker that promoted the kernel if its claim contradicts them, and
-// returns whether it did. Other workers whose claims contradict them are only logged.
+// `first` and `second` are the numbers of two claims that agree. Refutes the worker that promoted the kernel if its
+// claim contradicts them, and returns whether it did. Other workers whose claims contradict them are only logged.
 bool Searches::refutes_promoter(Search& search, const std::string& what, const std::vector<Claim>& claims, size_t first,
                                 size_t second) {
   bool refuted = false;
@@ -96,8 +96,8 @@ bool Searches::refutes_promoter(Search& search, const std::string& what, const s
 }
 
 // Decides whether the winner of a promotion may be served: two workers must agree on it, unless there is no other
-// worker to ask. If this coordinator compiles kernels itself, the winner's object must also equal its own, unless its
-// compilers are of other versions.
+// worker to ask. If this coordinator compiles kernels itself with the same compiler version as the worker, the two
+// must also have made equal objects.
 Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record,
                                         bool may_ask) {
   if (awaits_build(search, record, may_ask)) return Confirmed::kAsked;
@@ -116,7 +116,8 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
   }
   leave_out_repeats(*workers_, &claims);
   const bool can_ask = may_ask && somebody_is_left(search, claims) && claims.size() < kMostClaims;
-  // Times may differ because of other load or because a worker lies. So another worker decides, if there is one.
+  // Two workers' times may differ because of other load or because one worker lies. So another worker is asked, if
+  // there is one.
   auto pair = agreed(claims, Closeness::kSameTime);
   if (!pair && !can_ask) pair = agreed(claims, Closeness::kSameOrder);
   if (pair) {

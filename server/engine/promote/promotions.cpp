@@ -6,8 +6,8 @@
 namespace wl {
 namespace {
 
-// Maximum number of promotions of a search. A promotion whose timing was disturbed is repeated only while there were
-// fewer.
+// Maximum number of promotions of a search. A promotion whose timing was disturbed is repeated until this number is
+// reached.
 constexpr int64_t kMostPromotions = 4;
 
 }  // namespace
@@ -48,7 +48,8 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
   }
   SearchInput input = search.input;
   // If a job has asked for more trials meanwhile, the search goes on. In that case, and if the search was cut short,
-  // the record only claims to satisfy requests for as many trials as it has, so that a later job continues the search.
+  // the record satisfies only requests for at most as many trials as it has, so that a request for more continues the
+  // search.
   const bool goes_on = !search.stop && !search.exhausted && input.needed > static_cast<int64_t>(input.trials.size()) &&
                        !input.trials.empty();
   if (search.cancelled || goes_on) input.needed = std::max<int64_t>(1, static_cast<int64_t>(input.trials.size()));
@@ -70,7 +71,7 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
         mark(search);  // the search's next step has other workers repeat the promotion
         return absl::OkStatus();
       case Confirmed::kDisputed:
-        // The disputed finalist is set aside, and the search is concluded with its next one.
+        // The disputed finalist is set aside, and the search is concluded with its next finalist.
         return conclude(search, may_ask);
     }
   } else if (may_settle(search)) {
@@ -88,8 +89,8 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
     return absl::OkStatus();
   }
   if (record && options_.vouch && is_built_here(search, *record)) options_.vouch(&*record);
-  // If a search only verifies another environment's record, another job that joined it may need more trials than that
-  // record had.
+  // A search that only verifies a record of another environment goes on if a job that joined it needs more trials than
+  // that record had.
   const bool needs_more = elsewhere && !search.stop && search.input.needed > elsewhere->trials_asked;
   return take_finals(search, record, elsewhere.has_value(), goes_on || needs_more);
 }
@@ -115,8 +116,8 @@ absl::Status Searches::take_finals(Search& search, const std::optional<KernelRec
   return absl::OkStatus();
 }
 
-// Stores the record. A team's confirmed record becomes shared if the team's rules say so, unless there is a shared one
-// that is as fast.
+// Stores the record. A team's confirmed record becomes shared if the team's rules say so, unless the shared record of
+// the key is at least as fast.
 absl::Status Searches::promote(const Search& search, const KernelRecord& record) {
   bool shared = !search.row.team.empty() && is_confirmed(record) && options_.rules(search.row.team).publishes;
   if (shared) {
@@ -128,7 +129,8 @@ absl::Status Searches::promote(const Search& search, const KernelRecord& record)
 
 absl::Status Searches::take_record(Search& search, const KernelRecord& record, bool transferred) {
   if (search.stop) {
-    // The record of a search that was cut short, such as a --retune, does not replace a faster one.
+    // If the search was cut short, its record does not replace a faster one, such as the record that --retune searches
+    // anew.
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> known,
                         store_->record_by_key(record.key, record.environment, {.team = search.row.team}));
     if (known && undisturbed_ns(known->record.samples_ns) <= undisturbed_ns(record.samples_ns)) {

@@ -13,7 +13,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostOfJob = 256;  // maximum number of winners that a job verifies; the next job verifies further ones
+constexpr size_t kMostOfJob = 256;  // maximum number of winners that a job verifies; later jobs verify the others
 constexpr int kPage = 256;          // number of records that are read at a time
 // The least time between two searches for winners on behalf of one class of workers, which may register again and
 // again.

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-// Maximum number of winners of a job that are verified at once; there are at most as many as workers.
+// A job verifies at most this many winners at once, and at most as many as there are workers for its device.
 constexpr int kMostAtOnce = 8;
 constexpr int kMostWinners = 100'000;
 constexpr int64_t kTrials = 2;  // trials that a winner's search needs: the default schedule and the winner's plan
@@ -138,7 +138,7 @@ absl::Status Jobs::begin_winner(ActiveJob& job, const ActiveJob::Reverifying::Wi
   return absl::OkStatus();
 }
 
-// Stores the outcome of the winners whose search has ended or has made a record.
+// Stores the outcome of each winner whose search has ended or already has a record.
 absl::Status Jobs::settle_ended(ActiveJob& job) {
   std::vector<std::string> ended;
   for (const auto& [key, id] : job.searches)

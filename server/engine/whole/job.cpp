@@ -1,9 +1,9 @@
-// Times a job's cover as a whole against other covers before it becomes the answer. The cover, and which of its groups
-// are replaced by their parts, were chosen by the kernels' own times. These may differ from their rivals' by no more
-// than noise, and may be measured minutes apart on a machine whose speed changes. The contenders are simpler covers
-// (whose kernels first get a part of the trials, and the rest if their cover comes close) and each cover without
-// replacing groups by their parts. All decisions follow from the graph and the stored trials
-// (docs/design/covers.md#whole-covers).
+// Times a job's cover as a whole against other covers before it becomes the answer. The job chose its cover, and which
+// of the cover's groups are replaced by their parts, by the times of single kernels. Two such times may differ by no
+// more than noise, and may be measured minutes apart on a machine whose speed changes. The contenders are the job's
+// cover and simpler covers, each with groups replaced by their parts and without. The kernels of simpler covers first
+// get only a part of the trials, and get the rest if their cover comes close. All decisions follow from the graph and
+// the stored trials (docs/design/covers.md#whole-covers).
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +15,8 @@ namespace {
 // Suffix of the name of a cover in which no group is replaced by its parts.
 constexpr std::string_view kUnsplit = "/unsplit";
 
-// Adds groups of other covers to a plan: they are searched, although no launch of the plan runs them.
+// Adds those groups of another cover that need a search to a plan. The plan then lists these groups with their
+// searches, although none of its launches runs them.
 void add_searched(JobPlan& plan, const std::vector<PlannedGroup>& groups) {
   for (const PlannedGroup& group : groups) {
     const auto is_it = [&](const PlannedGroup& known) { return known.key == group.key; };
@@ -26,8 +27,8 @@ void add_searched(JobPlan& plan, const std::vector<PlannedGroup>& groups) {
   }
 }
 
-// Adds a cover twice: with groups replaced by their parts where these are faster, and without that. A cover is left out
-// if one of its groups has no correct kernel.
+// Adds a cover twice: once with groups replaced by their parts where these are faster, and once with all its groups
+// kept. A cover is left out if one of its groups has no correct kernel.
 void add_covers(const std::string& name, const JobPlan& plan, const Records& records, std::vector<WholeCover>* covers) {
   const auto add = [&](const std::string& as, JobPlan made) {
     if (auto result = assemble(made, records, {}); result.ok())
@@ -50,7 +51,7 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   const TuneOptions& asked = job.row.options;
   if (job.whole.decided) return true;
   std::vector<std::string> names = compiler_->simpler(asked.cover);
-  // On GPUs the job's cover stays as it is, since only CPU sessions of workers can time chains.
+  // On GPUs no covers are compared, since only CPU sessions of workers can time chains.
   job.whole.decided = asked.kernels_alone || names.empty() || job.plan->machine.target->is_gpu();
   if (job.whole.decided) return true;
   if (!job.whole.simpler) {
@@ -61,8 +62,8 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   add_covers(asked.cover, *job.plan, job.records, &covers);
   for (const auto& [name, plan] : *job.whole.simpler) add_covers(name, plan, job.records, &covers);
   drop_equal(covers);
-  // If only one cover is left, it is timed for the report alone and only if it has several kernels, since the time of a
-  // program is not the sum of its kernels' times.
+  // If only the job's own cover is left, it is timed for the report alone, and only if it has at least two kernels:
+  // the time of several kernels in sequence is not the sum of their times.
   job.whole.decided = covers.empty() || covers.front().name != asked.cover ||
                       (covers.size() == 1 && covers.front().result.steps.size() < 2);
   if (job.whole.decided) return true;
@@ -105,7 +106,7 @@ void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
   const auto found = jobs_.find(job_id);
   if (found == jobs_.end() || was_left(simpler.status())) return;
   ActiveJob& job = found->second;
-  // If the budget is over, the job keeps its own cover.
+  // If the job's time is over before simpler covers are planned, the job keeps its own cover.
   job.stopping |= absl::IsDeadlineExceeded(simpler.status());
   if (job.row.cancelling || job.stopping) return advance(job_id);
   if (!simpler.ok()) return finish(job, JobState::kFailed, simpler.status());
@@ -120,7 +121,7 @@ void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
   advance(job_id);
 }
 
-// Asks for as many trials of the kernels of simpler covers that come close as of those of the job's own cover.
+// Asks for more trials of the kernels of simpler covers that come close: as many as those of the job's own cover get.
 absl::Status Jobs::need_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
                                    const std::vector<TimedCover>& timed) {
   for (size_t i : contenders(timed)) {

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int64_t kMostRaces = 3;  // maximum number of batches in a race
 
-// Returns the row of a race's n-th batch. The row's phase is n, not 0, because a job waits for it as for a promotion.
+// Returns the row of a race's n-th batch. Its phase is n, as for a promotion, because a job waits for this batch;
+// phase 0 is for the rounds of a search.
 BatchRow row_of(const Race& race, const Batch& batch, int64_t phase) {
   BatchRow row;
   row.id = cat("s", race.row.id, "/whole", phase);
