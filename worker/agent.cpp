@@ -110,7 +110,8 @@ class Agent {
       }
       const auto answer = calls_.acquire(wait_s());
       if (!answer.ok()) {
-        // Either the coordinator cannot be reached, or it has restarted and does not know this worker any more.
+        // The call fails if the coordinator cannot be reached, or if it has restarted and does not know this worker any
+        // more.
         registered_ = false;
         attendance_.reset();
         state_.rest();
@@ -124,8 +125,8 @@ class Agent {
         worked_ = Clock::now();
       }
       if (answer->leases().empty()) state_.rest();
-      // A worker that gets no lease may end, although the coordinator still counts jobs that wait for their checks as
-      // work.
+      // A worker that gets no lease for the idle time may end, even if jobs still wait for the coordinator to check
+      // their results.
       if (answer->leases().empty() && idle_too_long()) return absl::OkStatus();
     }
     return absl::OkStatus();
@@ -149,8 +150,8 @@ class Agent {
             {"trace", lease.batch().trace()}};
   }
 
-  // Logs each reason only once until the worker is registered, since an operation that is retried for ever would fill
-  // the log. All errors of an unreachable coordinator count as one reason, whatever the network reports.
+  // Logs each reason only once until the worker is registered, since operations are retried for ever and would fill the
+  // log. All errors of an unreachable coordinator count as one reason, whatever the network reports.
   void log_once(const absl::Status& status) {
     const std::string why(status.message());
     if (!logged_.insert(absl::IsUnavailable(status) ? "" : why).second) return;
@@ -243,7 +244,7 @@ class Agent {
     }
   }
 
-  // Logs at most once in kSaysWork how much has been reported, the first batch at once.
+  // Logs at most once a minute (kSaysWork) how much has been reported, beginning with the first batch.
   void count_reported(size_t trials) {
     ++batches_;
     trials_ += trials;

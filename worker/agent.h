@@ -29,8 +29,8 @@ struct AgentOptions {
   bool end_together = false;     // whether all devices stop when one of them cannot measure
   bool rates = false;            // whether to measure the peak rates of each device after its first batch
   MeasureOptions measure;        // how batches are measured: runner, folder, sandbox, GPUs; the agent sets the rest
-  // Returns a more exact error, for the log, in place of a registration's Unavailable (the coordinator was not
-  // reached). May be empty.
+  // If set, is called when a registration fails with Unavailable (the coordinator was not reached), and returns a more
+  // exact error for the log.
   std::function<absl::Status(const absl::Status&)> explained;
   // If set, is called instead of measure(); for tests.
   std::function<absl::StatusOr<Measured>(const Batch&, const MeasureOptions&)> measure_with;

@@ -166,7 +166,7 @@ std::string own_machine() {
 Attendance::Attendance(const Calls* calls)
     : calls_(calls), thread_([this](const std::stop_token& stop) { attend(stop); }) {}
 
-Attendance::~Attendance() = default;  // the destructor of std::jthread requests the stop and joins
+Attendance::~Attendance() = default;  // the destructor of std::jthread asks the thread to stop, and joins it
 
 void Attendance::attend(const std::stop_token& stop) const {
   Backoff backoff(kAttendAgain, kMostAttendAgain);
@@ -177,10 +177,11 @@ void Attendance::attend(const std::stop_token& stop) const {
     const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
     const auto begun = std::chrono::steady_clock::now();
     const absl::Status end = calls_->attend(&context);
-    // FailedPrecondition: another process has the worker's name, or this process has to register again, and then
-    // starts a new Attendance. Unimplemented: the coordinator is older than this call.
+    // FailedPrecondition: either another process has the worker's name, or this process has to register again and then
+    // starts a new Attendance. Unimplemented: the coordinator is older than this call. No further call is made in any
+    // of these cases.
     if (absl::IsUnimplemented(end) || absl::IsFailedPrecondition(end)) return;
-    // The coordinator accepted a call that lasted this long, so the next delay is short again.
+    // A call that lasted this long was accepted by the coordinator, so the next delay is short again.
     if (std::chrono::steady_clock::now() - begun > kMostAttendAgain) backoff.reset();
     std::unique_lock lock(mutex);
     waits.wait_for(lock, stop, backoff.next(), [] { return false; });

@@ -37,8 +37,8 @@ class Calls {
   // FailedPrecondition: a newer process has taken the name.
   absl::Status register_process(const std::vector<Device>& devices, const std::string& machine,
                                 const std::vector<MeasuredRates>& rates);
-  // Waits up to `wait_s` seconds for a lease; the answer may be empty. FailedPrecondition: this process has to register
-  // again.
+  // Waits up to `wait_s` seconds for a lease. If none is found in this time, the answer is empty. FailedPrecondition:
+  // this process has to register again.
   absl::StatusOr<v1::AcquireLeasesResponse> acquire(double wait_s);
   absl::StatusOr<v1::RenewLeasesResponse::Outcome> renew(const v1::Lease& lease, const std::string& phase,
                                                          int64_t counter);

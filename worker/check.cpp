@@ -48,7 +48,8 @@ std::vector<Finding> compiler_findings(const Device& cpu) {
     for (const absl::string_view part : absl::StrSplit(cpu.compiler_versions, "; "))
       if (absl::StartsWith(part, row.name + "=")) finding.found = std::string(part.substr(row.name.size() + 1));
     if (!found) {
-      // A worker needs only one compiler. Records are comparable only between machines that have the same compilers.
+      // A missing compiler is no problem if the worker has another one. But records are comparable only between
+      // machines that have the same compilers.
       finding.readiness = cpu.compilers.empty() ? Readiness::kMissing : Readiness::kOk;
       finding.found = cpu.compilers.empty() ? "not on PATH" : "not on PATH; another compiler is";
       if (cpu.compilers.empty()) finding.todo = "install g++ or clang: candidates for CPUs are compiled by it";
@@ -64,11 +65,11 @@ std::vector<Finding> compiler_findings(const Device& cpu) {
 Finding library_finding() {
   std::string why;
   const std::string found = usable_library(&why);
-  // A missing library is never a warning, since only jobs that allow a library need one.
+  // A missing library is never a warning, since only jobs that allow libraries need one.
   return {"libraries", Readiness::kOk, found.empty() ? "none: " + why : found, ""};
 }
 
-// Warns if every user may read the GPU's performance counters, which a worker does not need.
+// Warns if every user may read the GPU's performance counters: a worker does not need them.
 void check_counters(std::vector<Finding>* findings) {
   std::ifstream file("/proc/driver/nvidia/params");
   for (std::string line; std::getline(file, line);) {

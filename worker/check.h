@@ -45,8 +45,8 @@ std::string json_of(const MachineCheck& check);  // returns the check as JSON, w
 // The parts of a check, called by check_machine(). check_host: processors, memory, clock governor, limits, load, work
 // folder and identity of the machine.
 void check_host(const MeasureOptions& options, std::vector<Finding>* findings);
-// Returns what may keep kernels from being compiled and loaded here, and what to do about it: "; WHAT FOUND: TODO" for
-// each problem with the work folder, the process limits or the memory.
+// Returns what may keep kernels from being compiled and loaded here, and what to do about it. For each problem with the
+// work folder, the process limits or the memory, the text has "; WHAT FOUND: TODO".
 std::string remedies(const MeasureOptions& options);
 // Times a copy and multiply-adds on a device: the CPU if `gpu` is null. Adds the rates, a finding that says whether the
 // kernels worked, and one about a GPU's clock.

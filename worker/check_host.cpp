@@ -75,8 +75,8 @@ Finding governor_finding() {
   return out;
 }
 
-// Returns the first lines of a file of this process's control group (version 2) and of all groups above it, the
-// innermost first.
+// Returns the first line of a control group's file (version 2), for this process's group and for all groups that
+// contain it, the innermost first.
 std::vector<std::string> group_values(const std::string& file) {
   std::vector<std::string> values;
   std::ifstream groups("/proc/self/cgroup");

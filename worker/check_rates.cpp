@@ -18,7 +18,8 @@ namespace {
 
 constexpr double kSlow = 0.5;  // a measured rate below this fraction of the nominal rate is reported as slow
 
-// Returns the highest clock of the first usable CPU in GHz (0: not known), and a remark on that figure.
+// Returns the highest clock in GHz of the first CPU that this process may use (0: not known), and a remark about this
+// number.
 std::pair<double, std::string> cpu_clock() {
   double khz = 0;
   std::ifstream highest(cat("/sys/devices/system/cpu/cpu", allowed_cpus()[0], "/cpufreq/cpuinfo_max_freq"));
@@ -45,7 +46,7 @@ int lanes_of_unit(const std::string& target) {
   return row == kRows->end() ? 0 : row->second;
 }
 
-// Judges the GPU clocks that were read after each sample: all of them should be the same.
+// Judges the clocks of a GPU that were read after each sample. A difference between them is reported.
 Finding clock_finding(const std::string& device, const std::vector<int64_t>& clocks_mhz) {
   const auto [least, most] = std::minmax_element(clocks_mhz.begin(), clocks_mhz.end());
   Finding out{device + " clock", Readiness::kOk, "", ""};

@@ -43,7 +43,7 @@ bool of_the_system(const std::string& program) {
   return false;
 }
 
-// Compiles for the CPU. Objects of a promotion are kept for later batches, and for repetitions of the promotion.
+// Compiles for the CPU. Objects of a promotion are kept for later batches, and for a repetition of the promotion.
 absl::StatusOr<std::vector<Compiled>> compile_for_cpu(const Batch& batch, const MeasureOptions& options,
                                                       const CompileOptions& compile) {
   if (options.state == nullptr) return compile_cpu(batch.candidates, compile);
@@ -147,8 +147,8 @@ SetupCommand setup_of(const Batch& batch) {
     setup.libraries = setup.libraries || !candidate.source.library.empty();
   }
   setup.threads = std::clamp(setup.threads, 1, most);
-  // The CPU time suffices to check, time and check again every candidate, each step up to its deadline, and one
-  // candidate more.
+  // The CPU time allows for checking, timing and checking again of every candidate, each of these steps up to its
+  // deadline, and for one candidate more.
   setup.cpu_s = 3 * (batch.recipe.deadline_ns / 1'000'000'000 + 2) * static_cast<int64_t>(batch.candidates.size() + 1);
   return setup;
 }
@@ -174,7 +174,8 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
   CompileOptions compile;
   compile.folder = folder;
   compile.jobs = jobs_of(options);
-  compile.unit = batch.keep_objects ? 1 : 8;  // an object that is kept must not depend on other candidates
+  // A kept object must not depend on other candidates, so its kernel is compiled alone.
+  compile.unit = batch.keep_objects ? 1 : 8;
   compile.deadline_ns = options.compile_deadline_ns;
   compile.sandbox = options.sandbox;
   compile.cancel = options.cancel;
@@ -207,7 +208,7 @@ absl::StatusOr<std::string> build_object(const Source& source, const std::string
   WL_ASSIGN_OR_RETURN(options.work_dir, temporary_folder());
   WL_ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::make(options.work_dir));
   WL_ASSIGN_OR_RETURN(const std::vector<Compiled> made, compile_batch(batch, options, folder.path(), [](int) {}));
-  // GPU code that was rejected as slow also has an object.
+  // A candidate for a GPU also has an object if its code was rejected as slow; only a missing object is an error.
   if (made.size() != 1 || made[0].object.empty())
     return invalid("the kernel ", source.entry,
                    " does not compile on this machine: ", made.empty() ? "" : made[0].message);

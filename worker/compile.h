@@ -12,13 +12,13 @@
 
 namespace wl {
 
-// Returns the device for a batch: "cpu", or the first GPU in options.gpus of the batch's target, otherwise of its
-// family. Returns "none" if there is no such GPU.
+// Returns the name of the device that measures a batch: "cpu", or the first GPU in options.gpus that has the batch's
+// target, otherwise the first of the target's family. Returns "none" if there is no such GPU.
 std::string device_of(const Batch& batch, const MeasureOptions& options);
 
-// Returns a name for the batches that may share one runner: those for which it is equal. A GPU's runner serves all
-// batches of its device. A CPU's runner shares its process with the candidates, so it serves only the rounds of one
-// search and trace. Empty: the runner serves this batch alone, for example a promotion.
+// Returns a text for a batch; batches with equal texts may share one runner. A GPU's runner serves all batches of its
+// device. Candidates for a CPU run in the runner's own process, so a CPU's runner serves only the rounds of one search
+// and trace. Empty: the runner serves this batch alone, for example a promotion.
 std::string serves_of(const Batch& batch, const std::string& device);
 
 // Returns the setup command for a batch's problem and recipe, without a seed, which the caller sets.
@@ -34,8 +34,8 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
                                                     const std::string& folder,
                                                     const std::function<void(int done)>& progress);
 
-// Returns the indices of the candidates in the order in which to measure them: the most promising GPU code first where
-// it is known (promise_of), otherwise as given.
+// Returns the indices of the candidates in the order in which to measure them. Where the quality of GPU code is known
+// (promise_of), the most promising code comes first; otherwise the order is unchanged.
 std::vector<size_t> order_of(const std::vector<Compiled>& compiled);
 
 // Compiles one source by itself, in child processes, and returns the object's bytes. The compiler that a record's

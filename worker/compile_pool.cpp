@@ -58,8 +58,8 @@ absl::StatusOr<std::vector<Compiled>> CompilePool::compile(const std::vector<Can
     if (fresh) groups[{source.target, source.prelude}].push_back(i);
   }
   for (const auto& [key, members] : groups) {
-    // hipRTC and clang compile one kernel per unit, and library calls are not compiled. Units for NVRTC have equal
-    // sizes. If there are enough kernels, there is at least one unit for each process.
+    // hipRTC and clang compile one kernel per translation unit, and library calls are not compiled. Translation units
+    // for NVRTC have equal numbers of kernels. There is at least one unit for each process if there are enough kernels.
     const bool together = key.first.starts_with("cuda:") && candidates[members[0]].source.library.empty();
     const size_t most = together ? static_cast<size_t>(std::max(1, options.unit)) : 1;
     const size_t units = std::max((members.size() + most - 1) / most,
@@ -119,8 +119,8 @@ void CompilePool::work() {
   }
 }
 
-// Starts the thread's runner if it is not running. A runner that does not answer gives Unavailable, since no candidate
-// is at fault.
+// Starts the thread's runner if it is not running. A runner that does not answer is reported as Unavailable, so that no
+// candidate is blamed.
 absl::Status CompilePool::provide(Runner& runner) {
   if (runner.running()) return absl::OkStatus();
   WL_ASSIGN_OR_RETURN(runner, Runner::start({program_, "compile", &cancel_, nullptr, sandbox_}));
@@ -164,7 +164,8 @@ void CompilePool::finish(Call& call, const Unit& unit, Runner& runner) {
       const Candidate& candidate = call.candidates[i];
       CodeFacts code = answer->kernels[m];
       code.occupancy = occupancy_of(code, call.limits, candidate.source.threads);
-      // A group must have a kernel, so its first candidate, the default schedule, is rejected only if it cannot run.
+      // The first candidate is the default schedule. It is rejected only if it cannot run, and not if its code looks
+      // slow, since a group must have a kernel.
       std::string why = candidate.trial == 0 ? unfit_reason(code, call.limits, candidate.source)
                                              : reject_reason(code, call.limits, candidate.source);
       const Outcome outcome = why.empty() ? Outcome::kCorrect : Outcome::kRejected;

@@ -1,7 +1,8 @@
-// Compiles GPU kernels in child processes (runners without a device) that live from batch to batch. A compiler that
-// crashes or hangs costs only its process, and a library that serialises its calls still uses all cores. Several
-// kernels share a translation unit, which nearly halves the cost of each; if a unit fails, its members are compiled one
-// by one. The code is judged before anything runs (drivers/gpu/code_judge.h). Objects with equal bytes are stored once.
+// Compiles GPU kernels in child processes (runners without a device), which are kept from batch to batch. A compiler
+// that crashes or hangs costs only its process. A library that compiles one source at a time still uses all cores,
+// since every process has its own copy. Several kernels share a translation unit, which nearly halves the cost of each;
+// if a unit fails, its members are compiled one by one. The code is judged before anything runs
+// (drivers/gpu/code_judge.h). Objects with equal bytes are stored once.
 #pragma once
 
 #include <atomic>

@@ -6,10 +6,10 @@
 namespace wl {
 namespace {
 
-constexpr int kStopsAtSetup = 8;  // while a runner is set up, this many stops by a signal in a row are excused
+constexpr int kStopsAtSetup = 8;  // how many times in a row a runner may be stopped by a signal while it is set up
 constexpr int64_t kSetupDeadline = 120'000'000'000, kHealthDeadline = 30'000'000'000;
-// Largest number of batches that one runner of a CPU serves. The runner's limit of CPU time, which is fixed before its
-// first candidate, allows for them.
+// Largest number of batches that one runner of a CPU serves. The runner's limit of CPU time is fixed before its first
+// candidate runs, and is large enough for this number of batches.
 constexpr int kMostBatches = 16;
 
 }  // namespace
@@ -27,7 +27,8 @@ DeviceRunner::DeviceRunner(Runner::Options options, SetupCommand setup, ReusedSt
 
 DeviceRunner::~DeviceRunner() {
   if (!keeps() || !runner_.running()) return;
-  // the kept runner must not use the cancel flag and callbacks of this measurement any more
+  // The runner is kept longer than this measurement, so it must not use the measurement's cancel flag and callbacks any
+  // more.
   runner_.watch(nullptr, nullptr, nullptr);
   state_->runner = std::move(runner_);
   state_->serves = serves_;
@@ -86,7 +87,7 @@ absl::Status DeviceRunner::ready(uint64_t seed) {
     }
     if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed))
       return absl::CancelledError("cancelled");
-    WL_RETURN_IF_ERROR(retire());  // earlier candidates may have damaged the runner, so a fresh one is tried
+    WL_RETURN_IF_ERROR(retire());  // earlier candidates may have damaged the runner, so it is replaced by a fresh one
   }
   loaded_.clear();
   canary.reset();

@@ -32,8 +32,8 @@ struct ReusedState {
 
 class DeviceRunner {
  public:
-  // `options`: for the runners that are started. `state` may be null. `serves`: batches with the same value may share a
-  // runner (serves_of); if it is empty, no batches may.
+  // `options`: how new runners are started. `state` may be null. `serves`: batches with an equal text may share a
+  // runner (serves_of); if it is empty, the batch shares its runner with no other.
   DeviceRunner(Runner::Options options, SetupCommand setup, ReusedState* state, std::string serves);
   ~DeviceRunner();
 

@@ -10,8 +10,8 @@ namespace wl {
 
 struct Verdict {
   bool right = true;
-  double max_error = 0;  // absolute error of the sample with the largest error / bound
-  double bound = 0;      // bound of the sample with the largest error / bound
+  double max_error = 0;  // absolute error of the sample whose error is the largest multiple of its bound
+  double bound = 0;      // bound of that sample
   std::string message;   // if the result is wrong: argument, index, expected, got and bound of the worst sample
 };
 

@@ -10,7 +10,8 @@
 namespace wl {
 namespace {
 
-// Returns the hash of everything that an object depends on; the compilers do not change while the worker lives.
+// Returns the hash of everything that an object depends on. The compilers are left out, since they do not change while
+// the worker lives.
 std::string key_of(const Source& source) {
   return Encoder("kept object", 1)
       .text(source.target)
@@ -52,7 +53,7 @@ absl::StatusOr<std::vector<Compiled>> KeptObjects::provide(
     const std::function<absl::StatusOr<std::vector<Compiled>>(const std::vector<Candidate>&)>& compile) {
   std::vector<Compiled> out(candidates.size());
   std::vector<Candidate> missing;
-  std::vector<size_t> places;  // for each element of `missing`, its candidate's index in `out`
+  std::vector<size_t> places;  // for each element of `missing`, the index in `out` of its result
   for (size_t i = 0; i < candidates.size(); ++i) {
     const std::string* const object = find(candidates[i].source);
     if (object == nullptr) {

@@ -22,15 +22,15 @@ namespace wl {
 namespace {
 
 constexpr double kCanaryMoved = 0.10;
-constexpr int64_t kCanaryEvery = 300'000'000;  // ns between two canary runs; short candidates share one canary run
+constexpr int64_t kCanaryEvery = 300'000'000;  // least ns between canary runs; short candidates share one run
 constexpr size_t kRecheckSamples = 64;
-constexpr int kMostStops = 3;  // how many stops of the runner by a signal are excused in one batch
+constexpr int kMostStops = 3;  // how many times in one batch the runner may be stopped by a signal
 
 double seconds_since(int64_t begin) {
   return static_cast<double>(monotonic_ns() - begin) * 1e-9;
 }
 
-// Returns the relative change of the machine's speed between two runs of the canary's two kernels: the larger one.
+// Returns the relative change of the machine's speed between two canary runs: the larger change of the two kernels.
 double moved(const CanaryAnswer& before, const CanaryAnswer& after) {
   const auto change = [](int64_t a, int64_t b) {
     return a > 0 ? std::fabs(static_cast<double>(b - a)) / static_cast<double>(a) : 0.0;
@@ -162,7 +162,7 @@ class Measurement {
     WL_ASSIGN_OR_RETURN(const PeekAnswer answer, device_.runner().peek(peek, deadline));
     const Verdict verdict = judge(batch_.problem, read, answer.values);
     if (verdict.right) {
-      // Of several checks, the trial keeps the error that is the largest fraction of its bound.
+      // If there are several checks, the trial keeps the error that is largest relative to its bound.
       if (verdict.max_error * trials_[i].bound >= trials_[i].max_error * verdict.bound) {
         trials_[i].max_error = verdict.max_error;
         trials_[i].bound = verdict.bound;
@@ -256,7 +256,7 @@ class Measurement {
         device_.canary_at = monotonic_ns();
       }
       const bool steady = change <= kCanaryMoved;
-      // If the machine's speed changed in the meantime, the candidate is measured once more, unless that happens often.
+      // If the machine's speed changed meanwhile, the candidate is measured once more; at most every fourth one is.
       if (!steady && attempt == 0 && !answer.slots[0].hopeless && remeasured_ * 4 <= judged_count()) {
         ++remeasured_;
         continue;

@@ -41,8 +41,8 @@ struct Gpus {
 };
 Gpus find_gpus(const std::string& runner, Sandbox sandbox = Sandbox::kNone);
 
-// The progress of a batch: `done` of `total` candidates have finished a phase. `counter` increases only with reports of
-// the runner and the compilers, so a lease that is renewed with it proves that they make progress.
+// The progress of a batch: `done` of `total` candidates have finished a phase. `counter` increases only when the runner
+// or the compilers report progress. A renewal of the lease sends it as proof that they are not stuck.
 struct Progress {
   std::string phase;  // name of the phase that the batch is in: "compile", "check" or "measure"
   int done = 0;
@@ -58,7 +58,7 @@ struct MeasureOptions {
   Sandbox sandbox = Sandbox::kNone;  // sandbox of compilers and candidates; kBubblewrap needs sandbox_works()
   // The GPUs of this machine. Candidates use the first one of the batch's target, or else the first of its family.
   std::vector<Gpus::Gpu> gpus;
-  const std::vector<Compiled>* compiled = nullptr;  // earlier results of compiling; if set, nothing is compiled here
+  const std::vector<Compiled>* compiled = nullptr;  // results of compiling, made earlier; if set, nothing is compiled
   ReusedState* state = nullptr;  // what batches reuse (worker/device_runner.h), or null; must outlive the call
   bool fake = false;             // whether samples are hashes of the source text, in place of measured times
   const std::atomic<bool>* cancel = nullptr;      // another thread may set this flag; measuring stops within 0.1 s
@@ -68,7 +68,7 @@ struct MeasureOptions {
 };
 
 struct Measured {
-  // The trials in the order of the batch's candidates. After a cancel, only those that were judged before it.
+  // The trials in the order of the batch's candidates. After a cancel, only the trials that were finished before it.
   std::vector<Trial> trials;
   std::map<int64_t, std::string> objects;  // for each correct trial's number, its object; only if batch.keep_objects
   bool cancelled = false;

@@ -14,11 +14,11 @@
 namespace wl {
 namespace {
 
-// The ns that loading and checking a chain may take, in addition to the recipe's deadline.
+// Nanoseconds that loading and checking a chain may take in addition to the recipe's deadline.
 constexpr int64_t kSetupOfAll = 60'000'000'000;
 
-// Returns the size of each intermediate of a chain and its first and last step. `buffers`: number of the problem's
-// buffers.
+// Returns the size of each intermediate of a chain, and the first and the last step that use it. `buffers`: number of
+// the problem's buffers.
 std::vector<Lifetime> lifetimes_of(const KernelChain& chain, int buffers) {
   std::vector<Lifetime> values(chain.intermediates.size());
   for (size_t i = 0; i < values.size(); ++i)
@@ -41,8 +41,8 @@ class ChainMeasurement {
     const auto buffers = static_cast<int>(batch.problem.buffers.size());
     for (const KernelChain& chain : batch.chains) {
       arenas_.push_back(plan_arena(lifetimes_of(chain, buffers)));
-      // One unit of alignment is added, since the offset of an empty value may equal the arena's size but must lie
-      // inside it.
+      // One unit of alignment is added: the offset of an empty value may be at the end of the arena, but must lie
+      // inside the memory.
       arena_bytes_ = std::max(arena_bytes_, arenas_.back().bytes + kArenaAlignment);
     }
     for (size_t i = 0; i < trials_.size(); ++i) {
@@ -126,10 +126,10 @@ class ChainMeasurement {
     return absl::OkStatus();
   }
 
-  // A failure removes one chain, and the others are timed again without it.
+  // Measures all chains. If a chain fails, it is removed, and the others are timed again without it.
   absl::Status measure(DeviceRunner& device) {
     while (!open().empty()) {
-      size_t at = open().front();  // index of the chain that is to blame for an error
+      size_t at = open().front();  // index of the chain that caused an error
       const absl::Status status = measure_open(device, at);
       if (status.ok()) continue;
       if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;

@@ -56,7 +56,8 @@ bool is_orphan(const std::string& folder, bool none_made) {
   struct stat found = {};
   if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid()) return false;
   const int file = open((folder + kOwner).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  // The process that made the folder was killed before it made the owner file, or while it removed the folder.
+  // Without an owner file, the process that made the folder was killed before it made the file, or while it removed the
+  // folder.
   if (file < 0) return none_made && errno == ENOENT;
   const bool orphan = flock(file, LOCK_EX | LOCK_NB) == 0;
   close(file);

@@ -15,7 +15,8 @@ constexpr int64_t kMib = 1 << 20;
 // Number of independent chains of multiply-adds: enough for two pipelines with a latency of up to six cycles.
 constexpr int kChains = 12;
 constexpr int64_t kCpuSteps = 100'000, kGpuSteps = 512;
-constexpr int kLanes = 256, kEach = 4;  // number of threads in a GPU's block, and of elements that each copies
+// Number of threads in a block of a GPU, and number of elements that each thread copies.
+constexpr int kLanes = 256, kEach = 4;
 
 BufferSpec buffer_of(const char* name, int64_t elements, bool output) {
   BufferSpec spec;
@@ -26,8 +27,8 @@ BufferSpec buffer_of(const char* name, int64_t elements, bool output) {
   return spec;
 }
 
-// All inputs of the multiply-adds are 1, so x = p[0] = 1 and y = p[0] - p[1] = 0, which a compiler cannot know. Every
-// output is then the sum of the initial values of the chains.
+// All inputs of the multiply-adds are 1, so x = p[0] is 1 and y = p[0] - p[1] is 0. The compiler cannot know this, so
+// it cannot remove the arithmetic. Each output is then the sum of the initial values of the chains.
 void fill_multiply_adds(Probe* probe, int64_t outputs) {
   probe->buffers = {buffer_of("p", 1024, false), buffer_of("q", outputs, true)};
   probe->buffers[0].fill.mean = 1;
@@ -252,25 +253,27 @@ absl::StatusOr<Measured> measure_soundly(const Batch& batch, const Device& devic
 
 namespace {
 
-constexpr int kSums = 8;  // number of independent sums: enough for two loads in a clock cycle
-// Number of bytes that a thread reads in a run; so few that other load seldom interferes.
+constexpr int kSums = 8;  // number of independent sums; enough for a core that loads two vectors in a clock cycle
+// Number of bytes that a thread reads in one run. It is so small that other programs seldom disturb a run.
 constexpr int64_t kReadByRun = 2 * kMib;
 
 Recipe short_recipe() {
   Recipe recipe;
   recipe.max_repeats = 40;
-  recipe.budget_ns = 300'000'000;  // nanoseconds for which samples are taken: enough of them that some are undisturbed
+  // Nanoseconds during which samples are taken: so many samples that some of them are undisturbed.
+  recipe.budget_ns = 300'000'000;
   recipe.deadline_ns = 5'000'000'000;
   return recipe;
 }
 
-// Returns the least time in ns, since other load only makes runs slower; 0: the kernel has failed.
+// Returns the shortest time in ns, since other programs can only make a run slower; 0: the kernel has failed.
 double least_ns(const Trial& trial) {
   if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return 0;
   return static_cast<double>(*std::min_element(trial.samples_ns.begin(), trial.samples_ns.end()));
 }
 
-// A kernel in which every thread reads a region of its own again and again. All values are 0, and so are the sums.
+// A kernel in which every thread reads a region of its own again and again and adds up the values. All values are 0, so
+// all sums are 0.
 struct Read {
   std::string name;
   int64_t bytes = 0;  // total bytes of the regions that all threads read
@@ -279,8 +282,8 @@ struct Read {
 
 Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thread) {
   const int64_t vector = 4 * cpu_row(device).lanes, step = vector * kSums;
-  // If a region is larger than kReadByRun, each run reads only the next part of it, so that the caches have evicted a
-  // part before it is read again.
+  // If a thread's region is larger than kReadByRun, each run reads only the part that follows the last one. Before a
+  // part is read again, the other parts have evicted it from the caches.
   const int64_t parts = std::max<int64_t>(1, bytes_of_thread / kReadByRun);
   const int64_t bytes = std::max(step, bytes_of_thread / parts / step * step);
   const int64_t passes = std::max<int64_t>(1, kReadByRun / bytes);
@@ -291,7 +294,8 @@ Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thr
   append(&body, ";\n  for (long pass = 0; pass < ", passes, "; ++pass) {\n    for (long i = 0; i < n; i += ", kSums,
          ") {\n     ");
   for (int i = 0; i < kSums; ++i) append(&body, " a", i, " += p[i + ", i, "];");
-  // Without this, the compiler would remove all passes over the region but one, since each pass reads the same values.
+  // This line keeps the compiler from removing all passes over the region except one, since each pass reads the same
+  // values.
   body += "\n    }\n    __asm__ volatile(\"\" ::: \"memory\");\n  }\n  ((V*)args[1])[block] = a0";
   for (int i = 1; i < kSums; ++i) append(&body, " + a", i);
   Read out{name, bytes * parts * device.threads};
@@ -301,7 +305,7 @@ Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thr
   return out;
 }
 
-// Returns probes that read memory and each cache that exists, the largest first.
+// Returns probes that read memory and each cache level that exists, from the largest to the smallest.
 std::vector<Read> reads_of(const Device& device) {
   const int64_t threads = device.threads;
   std::vector<Read> out = {
@@ -342,7 +346,8 @@ absl::StatusOr<MeasuredRates> rates_of_cpu(const Device& device, const MeasureOp
   out.gflops = adds.amount / ns;
   for (size_t i = 0; i < reads.size(); ++i)
     if (const double took = least_ns(measured.trials[i + 1]); took > 0) {
-      // A cache is at least as fast as the next larger one. If its measured rate is smaller, other load is the reason.
+      // A cache is at least as fast as the next larger one. If its measured rate is smaller, other programs have
+      // disturbed the measurement, and the rate of the larger one is reported.
       const double behind = out.memories.empty() ? 0 : out.memories.back().gbps;
       out.memories.push_back({reads[i].name, reads[i].bytes, std::max(behind, reads[i].probe.amount / took)});
     }

@@ -16,7 +16,7 @@ struct Probe {
   Source source;
   std::vector<BufferSpec> buffers;
   Check check;
-  double amount = 0;  // bytes that one run of the kernel moves, or the number of operations that it does
+  double amount = 0;  // how much one run of the kernel does: number of bytes moved, or of arithmetic operations
 };
 
 // Returns a kernel for a CPU with the C++ text `body`, in which `V` is a vector of f32, `args` are the buffers and
@@ -50,7 +50,7 @@ absl::StatusOr<Measured> measure_soundly(const Batch& batch, const Device& devic
 // whose kernel fails is left out. Fails if the multiply-adds fail (Unavailable), or as measure() does.
 absl::StatusOr<MeasuredRates> measure_rates(const Device& device, const MeasureOptions& options);
 
-// Returns the row of cpu_targets() of a device's target, which must be there.
+// Returns the row of cpu_targets() for the target of a device. The table must have such a row.
 const CpuTarget& cpu_row(const Device& device);
 // Returns a detail of a device as a number; 0 if it has none.
 int64_t device_number(const Device& device, const std::string& name);

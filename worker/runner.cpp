@@ -18,10 +18,11 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSlice = 100'000'000;  // ns after which a poll returns at the latest, so that a cancel is noticed
-constexpr size_t kMostSaid = 300;        // largest number of bytes that are kept of a log line
+constexpr int64_t kSlice = 100'000'000;  // ns after which a poll ends at the latest, so that a cancel is noticed soon
+constexpr size_t kMostSaid = 300;        // largest number of bytes of a log line; the rest is cut off
 constexpr int kMostLines = 16;           // largest number of log lines that are accepted between two setups
-constexpr int64_t kLongestStop = 1'000'000'000;  // ns for which a signal may stop a runner before it is killed
+// Nanoseconds for which a signal such as SIGSTOP may stop a runner before the runner is killed.
+constexpr int64_t kLongestStop = 1'000'000'000;
 
 // Returns the environment of runners for GPUs and compilers: the variables that drivers and compilers look for, except
 // those that may change the code they make.
@@ -57,17 +58,19 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
   runner.options_ = options;
   runner.socket_ = Descriptor(ends[0]);
   Descriptor theirs(ends[1]);
-  if (theirs.get() == 3) {  // dup2() of descriptor 3 onto itself would leave its close-on-exec flag set
+  // dup2() of descriptor 3 onto itself would keep its close-on-exec flag, so another number is taken.
+  if (theirs.get() == 3) {
     theirs = Descriptor(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 4));
     if (!theirs.valid()) return absl::UnavailableError("too many open files");
   }
   Process::Options spawn;
   const bool boxed = options.sandbox == Sandbox::kBubblewrap, gpus = options.device != "cpu";
-  // Inside a sandbox, the parent of the runner is the first process there, which has the number 1.
+  // The first argument is the id of the runner's parent. Inside a sandbox, this is the sandbox's first process, whose
+  // id is 1.
   spawn.arguments = {options.program, boxed ? "1" : absl::StrCat(getpid()), options.device};
   if (gpus) spawn.environment = device_environment();
-  // The loader looks in these folders for libraries that candidates call. For GPUs, device_environment() contains the
-  // variable already.
+  // LD_LIBRARY_PATH names folders in which the loader looks for libraries that candidates call. For GPUs,
+  // device_environment() contains the variable already.
   const char* const folders = std::getenv("LD_LIBRARY_PATH");
   if (options.libraries && folders != nullptr) spawn.environment.push_back(absl::StrCat("LD_LIBRARY_PATH=", folders));
   spawn.pass_fd = theirs.get();
@@ -76,7 +79,8 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
     Box box;
     box.read = options.read;
     box.read.push_back(std::filesystem::absolute(options.program).string());
-    box.read.emplace_back("/sys/devices/system/cpu");  // tells the runner which CPUs share a core, for pinning threads
+    // These files tell the runner which CPUs share a core, which it needs for pinning threads.
+    box.read.emplace_back("/sys/devices/system/cpu");
     box.processes = true;
     box.gpus = gpus;
     if (gpus) box.tmp_bytes = int64_t{1} << 30;
@@ -122,7 +126,8 @@ void Runner::say(std::string_view text, const std::string& trace) {
 
 absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns) {
   char block[65536];
-  int64_t went_on = monotonic_ns();  // time in ns at which the runner was last seen running, not stopped by a signal
+  // Time in ns at which the runner was last seen running, and not stopped by a signal.
+  int64_t went_on = monotonic_ns();
   for (;;) {
     absl::StatusOr<Frame> frame = reader_.next();
     if (absl::IsDataLoss(frame.status())) return gone("wrote junk into its channel");
@@ -177,8 +182,8 @@ absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns
       if (n == 0) return gone("");
       if (errno != EAGAIN && errno != EINTR) return gone("");
     }
-    // The socket has no more data and the runner has ended. A process that the runner forked may still hold the other
-    // end of the socket open, so that recv() does not report its end.
+    // The socket has no more data and the runner has ended. recv() may not report that end, because a process that the
+    // runner forked may still hold the other end of the socket open.
     if (pollers[1].revents && !pollers[0].revents) return gone("");
   }
 }

@@ -65,7 +65,8 @@ class Runner {
   // Whether the runner was killed before its deadline because a signal such as SIGSTOP had stopped it and nothing had
   // continued it. The signal came from outside or from the candidate itself.
   bool was_stopped() const { return was_stopped_; }
-  int64_t last_slot() const { return last_slot_; }  // returns the slot that was last reported as running; -1: none
+  // Returns the slot that the runner last reported as running; -1: none.
+  int64_t last_slot() const { return last_slot_; }
   // Ends the runner and its process group. Unavailable: the runner survives SIGKILL.
   absl::Status stop();
 
@@ -83,7 +84,7 @@ class Runner {
   bool output_open_ = true;
   std::string trace_;  // trace id of the last setup command
   int says_left_ = 0;  // number of log lines that are accepted until the next setup command
-  std::string fault_;  // message that the runner's signal handler sent
+  std::string fault_;  // message that the runner's signal handler sent, for example about a crash
   uint32_t request_ = 0;
   int64_t last_slot_ = -1;
   bool was_stopped_ = false;

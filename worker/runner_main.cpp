@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kSocket = 3;
 constexpr const char* kOwnFolder = "/tmp";  // the writable folder of a runner in a sandbox
-constexpr int64_t kNoteEvery = 50'000'000;  // least ns between two reports of progress about the same slot
+constexpr int64_t kNoteEvery = 50'000'000;  // least ns between two progress reports about the same slot
 
 uint32_t current_request = 0;
 std::string current_trace;
@@ -90,7 +90,8 @@ absl::StatusOr<std::string> compile(const CompileCommand& command) {
   std::error_code ignored;
   for (auto at = std::filesystem::directory_iterator(kOwnFolder, ignored); own && at != end(at); at.increment(ignored))
     std::filesystem::remove_all(at->path(), ignored);
-  // The worker would take Unavailable for the failure of this process, so another code is sent.
+  // This process has failed, not the compiler. The worker treats Unavailable as the end of the runner, so another code
+  // is sent.
   if (absl::IsUnavailable(unit.status())) return absl::FailedPreconditionError(unit.status().message());
   if (!unit.ok()) return unit.status();
   CompileAnswer answer{std::move(unit->binary), {}, unit->seconds};
@@ -191,7 +192,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   const std::string device = argv[2];
-  (void)fcntl(wl::kSocket, F_SETFD, FD_CLOEXEC);  // compilers that this process starts must not inherit the socket
+  // Compilers that this process starts must not inherit the socket to the worker.
+  (void)fcntl(wl::kSocket, F_SETFD, FD_CLOEXEC);
   wl::enter_sandbox(static_cast<pid_t>(std::atol(argv[1])), device == "cpu");
   wl::serve(device);
 }

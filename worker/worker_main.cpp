@@ -33,7 +33,8 @@ int end(int code, const std::string& why) {
   return code;
 }
 
-// Fills in the devices that the worker offers. Returns an error message about the names, or "".
+// Fills in the devices of these names, which the worker offers. Returns an error message if a name is wrong, otherwise
+// "".
 std::string offer(std::vector<std::string> names, const std::string& runner, wl::AgentOptions& options) {
   std::optional<wl::Gpus> gpus;
   const auto all_gpus = [&]() -> const wl::Gpus& {
@@ -192,7 +193,7 @@ int main(int argc, char** argv) {
   std::stop_source stop;
   std::thread watcher([&] {
     int number = 0;
-    sigwait(&signals, &number);  // SIGUSR1 comes from this program itself, when the work has ended
+    sigwait(&signals, &number);  // this program itself sends SIGUSR1 when the work has ended
     stop.request_stop();
   });
   const absl::Status status = wl::run_agent(*channel, options, stop.get_token());

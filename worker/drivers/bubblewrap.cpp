@@ -97,7 +97,8 @@ void show_gpus(Arguments& arguments) {
   for (const char* node : kGpuNodes)
     if (access(node, F_OK) == 0) arguments.add({"--dev-bind", node, node});
   for (const char* folder : kGpuFolders) arguments.show(folder);
-  std::error_code error;  // /opt/rocm is a link to the folder of a version, which has to be shown as well
+  // /opt/rocm is a symbolic link to the folder of a ROCm version, so that folder is shown as well
+  std::error_code error;
   if (const fs::path real = fs::canonical("/opt/rocm", error); !error) arguments.show(real.string());
 }
 

@@ -21,7 +21,8 @@ const char* name_of(Sandbox sandbox);
 
 struct Box {
   std::vector<std::string> read = {};  // files and folders that the child may only read, besides those of the system
-  std::string work = {};               // folder that the child may write, and its working folder, as /work; empty: none
+  // folder that the child may write; the child sees it as /work, where it starts; empty: none
+  std::string work = {};
   int64_t tmp_bytes = int64_t{1} << 28;
   bool processes = false;  // whether to mount a /proc that shows only the processes of this sandbox
   bool gpus = false;       // whether the child sees the device nodes and libraries of GPUs

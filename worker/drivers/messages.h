@@ -42,8 +42,9 @@ struct LoadCommand {
 // Combines loaded candidates to a chain that is checked and timed as `slot`. The answer is empty. CPUs only.
 struct ChainCommand {
   struct Argument {
-    int64_t buffer = -1;  // index of a buffer of the problem; -1: the arena
-    int64_t offset = 0;   // offset in bytes in the arena, if the argument is there
+    // index of the problem's buffer that the argument is; -1: the argument lies in the memory for intermediate values
+    int64_t buffer = -1;
+    int64_t offset = 0;  // if `buffer` is -1: the argument's offset in bytes in that memory
   };
   struct Step {
     int64_t slot = 0;
@@ -53,9 +54,9 @@ struct ChainCommand {
   std::vector<Step> steps;
 };
 
-// Fills the outputs with poison (values that kernels do not produce) and runs the candidate once. Unless `thorough`, a
-// CPU session poisons and compares only some pages of large outputs: that still shows systematic omissions, with much
-// less memory traffic.
+// Fills the outputs with poison (values that kernels do not produce), runs the candidate once, and looks for elements
+// that still contain poison. Unless `thorough`, a CPU session does so only on some pages of large outputs: that still
+// shows elements that a kernel leaves out systematically, with much less memory traffic.
 struct CheckCommand {
   int64_t slot = 0;
   bool thorough = false;
@@ -114,7 +115,8 @@ struct CompileAnswer {
   double seconds = 0;
 };
 
-// The GPUs that the drivers of this machine show. A runner looks for them, since a driver may hang.
+// The GPUs that the drivers of this machine show. A runner looks for them and not the worker itself, since a driver may
+// hang.
 struct DescribeAnswer {
   struct Found {
     std::string name;  // name of the GPU, e.g. "cuda:0"

@@ -108,7 +108,8 @@ bool Drain::read_from(int fd) {
     if (n > 0) {
       const size_t room = keep_ - std::min(keep_, text_.size());
       text_.append(block, std::min(room, static_cast<size_t>(n)));
-      // nothing is left for now; the caller may look at its other descriptors
+      // A read that does not fill the block has emptied the descriptor, so the caller may look at its other
+      // descriptors.
       if (static_cast<size_t>(n) < sizeof block) return true;
     } else if (n == 0) {
       return false;
@@ -176,8 +177,9 @@ bool Process::stopped() const {
   return running() && is_stopped(pid_, boxed_);
 }
 
-// Called when the child has ended. Kills the processes that it left in its process group, and waits for the end of its
-// sandbox (box): the first process of a box keeps the output open until all other processes in the box have ended.
+// Called when the child has ended. Kills the processes that it left in its process group. Also waits until its sandbox
+// (box) has ended, that is, until the output is closed: the first process of a box keeps it open until all other
+// processes in the box have ended.
 absl::StatusOr<Exit> Process::reap() {
   // Kills the group before waitpid(), because after that the id may belong to another group.
   ::kill(-pid_, SIGKILL);

@@ -175,8 +175,8 @@ class Filter {
     }
     set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
     set(SCMP_FLTATR_CTL_TSYNC, 1);
-    // Without this attribute, Linux before 5.16 turns on a mitigation (SSBD) that slows down the memory accesses to be
-    // timed.
+    // Without the attribute SCMP_FLTATR_CTL_SSB, Linux before 5.16 turns on a mitigation of speculative store bypass
+    // that slows down memory accesses, and with them the kernels to be timed.
     set(SCMP_FLTATR_CTL_SSB, 1);
     set(SCMP_FLTATR_CTL_OPTIMIZE, 2);
   }
@@ -197,8 +197,8 @@ class Filter {
   }
 
  private:
-  // The calls of a candidate. Calls that start threads or set limits are not permitted, since the runner has made them
-  // before.
+  // Permits the system calls of a candidate. Calls that start threads or set limits are not among them, since the
+  // runner starts its threads and sets its limits before it loads the filter.
   void allow_candidate(bool makes_code) {
     constexpr uint64_t kWrites = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE;
     allow("open", {masked(1, kWrites, O_RDONLY)});
@@ -213,7 +213,8 @@ class Filter {
       allow("mprotect", {kind});
     }
     allow("tgkill", {equal(0, static_cast<uint64_t>(getpid()))});
-    allow("prlimit64", {equal(2, 0)});  // the process may only read its limits: the new limit must be null
+    // the process may read its limits, but not set them: the pointer to new limits must be null
+    allow("prlimit64", {equal(2, 0)});
     allow("sendto", {equal(0, 3)});
     allow("recvfrom", {equal(0, 3)});
   }

@@ -16,8 +16,8 @@ constexpr int64_t kSample = 60'000;  // ns that one sample should take if it con
 constexpr int64_t kWarm = 2'000'000;
 // A call of this many ns fills the caches with its own data, so it does not matter what ran before it.
 constexpr int64_t kLong = 10'000'000;
-// If the mean call takes this many ns, kRoundsOfVeryLong rounds are enough, since short disturbances average out
-// within a call.
+// If the mean call takes this many ns, kRoundsOfVeryLong (three) rounds are enough, since short disturbances average
+// out within a call.
 constexpr int64_t kVeryLong = 500'000'000;
 constexpr int kRoundsOfVeryLong = 3;
 constexpr double kMedianKnown = 0.015;
@@ -25,9 +25,9 @@ constexpr double kClockMoved = 0.05;
 
 constexpr int kRoundsToLose = 8;  // number of rounds after which slots that are too slow get no more samples
 
-// A candidate has lost when, for one of these rows, its first `samples` samples or more all exceed `factor` times the
-// best time. Other load lengthens some samples but rarely all of them, and the finalists of a search are timed again
-// side by side.
+// A candidate that is timed alone has lost if, for at least one row of this table, it has `samples` or more samples and
+// all of them exceed `factor` times the best time. Other load on the machine lengthens some samples but rarely all of
+// them, and the finalists of a search are timed again side by side.
 constexpr struct {
   size_t samples;
   double factor;
@@ -87,7 +87,7 @@ void time_round(const Recipe& recipe, const std::vector<int>& order, std::vector
   }
 }
 
-// Removes the slots from `order` whose time exceeds `lost_factor` (at least 1) times the best one.
+// Removes from `order` the slots whose time exceeds `lost_factor` (at least 1) times the time of the fastest slot.
 void drop_lost(double lost_factor, const std::vector<Slot>& slots, std::vector<int>& order) {
   const auto ns = [&](int i) { return undisturbed_ns(slots[static_cast<size_t>(i)].result.samples_ns); };
   double best = ns(order.front());

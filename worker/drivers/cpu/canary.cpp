@@ -9,8 +9,9 @@ namespace wl {
 namespace {
 
 constexpr int kRepeats = 3;
-constexpr int64_t kSteps = 100'000;              // iterations of the arithmetic, which take about half a millisecond
-constexpr size_t kCopyBytes = size_t{16} << 20;  // bytes that each thread copies; more than every private cache has
+constexpr int64_t kSteps = 100'000;  // iterations of multiply_add_chain(), which take about half a millisecond
+// Bytes that each thread copies; larger than the private caches of any core.
+constexpr size_t kCopyBytes = size_t{16} << 20;
 
 double multiply_add_chain(double x) {
   double a[8] = {x, x, x, x, x, x, x, x};

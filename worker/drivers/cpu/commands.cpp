@@ -36,9 +36,9 @@ bool is_preferred_linker(const std::string& linker) {
 
 std::string build_script(const CpuCompiler& compiler, const CpuTarget& target) {
   const std::string& linker = cpu_linker();
-  // A compiler driver (g++, clang++) that also links starts itself again for each step, reads the C++ libraries, and
-  // adds what only programs need, which takes longer than `ld` by itself. The driver links only if the linker does not
-  // find every symbol, for example a function of the compiler's run-time library.
+  // Linking by `ld` itself is faster than by the compiler driver (g++, clang++), which would start itself again for
+  // each step, read the C++ libraries and add files that only executables need. The driver links only if the linker
+  // does not find every symbol, for example a function of the compiler's run-time library.
   return absl::StrCat(compiler.program, " ", kCompile, " ", absl::StrJoin(target.flags, " "), " ",
                       absl::StrJoin(compiler.flags, " "), " -c -o ", kUnitCode, " ", kUnitText, " && { ", linker, " ",
                       kLink, " -o ", kUnitObject, " ", kUnitCode, " -lm -lc 2>/dev/null || exec ", compiler.program,

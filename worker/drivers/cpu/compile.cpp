@@ -33,8 +33,8 @@ constexpr const char* kLimits[] = {"/usr/bin/prlimit",          "--as=4294967296
 // process anyway.
 constexpr const char* kEndWithUs = "(read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec 3<&-; ";
 
-// The candidates of one translation unit, as indices into the batch. Of candidates with equal texts, only the first is
-// a member.
+// The candidates of one translation unit. `members` are indices into the batch; of candidates with equal texts, only
+// the first is a member.
 struct Unit {
   const CpuTarget* target = nullptr;
   const CpuCompiler* compiler = nullptr;
@@ -103,16 +103,16 @@ class Compilation {
     }
     for (const auto& [key, members] : groups) {
       const size_t most = static_cast<size_t>(std::max(1, options_.unit));
-      // There is at least one unit per job if there are enough candidates, since a unit is compiled by a single
-      // process.
+      // One process compiles one translation unit. Candidates are therefore divided into at least as many units as
+      // processes may run at a time (options_.jobs), if there are enough candidates.
       const size_t wanted = std::max((members.size() + most - 1) / most,
                                      std::min(members.size(), static_cast<size_t>(most == 1 ? 1 : options_.jobs)));
       for (std::vector<size_t>& share : shares_of(members, wanted, most))
         queue_.push_back(
             {target_named(std::get<0>(key)), usable[std::get<1>(key)], std::get<2>(key), std::move(share)});
     }
-    // Threads take units from the back of the queue. The units with the longest texts lie there and are compiled
-    // first, so that no core waits long for the last unit.
+    // Threads take translation units from the back of the queue. The units with the longest texts are at the back and
+    // are compiled first, so that no core has to wait long for the last unit.
     std::stable_sort(queue_.begin(), queue_.end(),
                      [&](const Unit& a, const Unit& b) { return text_bytes(a.members) < text_bytes(b.members); });
   }
@@ -123,7 +123,8 @@ class Compilation {
     return bytes;
   }
 
-  // Distributes the members over `n` units of about equal text length, with at most `most` members each.
+  // Distributes the candidates `members` over `n` translation units of about equal text length, each with at most
+  // `most` candidates.
   std::vector<std::vector<size_t>> shares_of(std::vector<size_t> members, size_t n, size_t most) const {
     std::stable_sort(members.begin(), members.end(), [&](size_t a, size_t b) {
       return candidates_[a].source.text.size() > candidates_[b].source.text.size();
@@ -150,8 +151,8 @@ class Compilation {
 
   void reject(size_t i, std::string message) { results_[i] = {Outcome::kRejected, std::move(message), "", 0}; }
 
-  // Each thread takes units from the back of the queue. If a unit with several members fails, each member is put back
-  // as a unit of its own.
+  // Compiles all translation units in the queue. Each thread takes units from the back of the queue. If a unit of
+  // several candidates fails, each candidate is put back as a unit of its own.
   absl::Status compile_all() {
     for (const Unit& unit : queue_) left_ += unit.members.size();
     std::vector<std::thread> threads;
@@ -285,7 +286,8 @@ class Compilation {
   const std::vector<Candidate>& candidates_;
   const CompileOptions& options_;
   std::vector<Compiled> results_;
-  // For each candidate, the index of the first one with the same source, whose result it shares.
+  // For each candidate, the index of the first candidate with the same source; both get the result of compiling that
+  // one.
   std::vector<size_t> twin_;
 
   std::mutex mutex_;

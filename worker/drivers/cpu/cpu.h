@@ -31,10 +31,10 @@ int64_t last_level_cache_bytes();
 
 // The result of compiling one candidate.
 struct Compiled {
-  // kCorrect: the candidate compiled and, for a GPU, is worth running.
+  // kCorrect means here that the candidate compiled and, for a GPU, that its code is worth running.
   Outcome outcome = Outcome::kRejected;
   std::string message;  // first lines of the compiler's output for this candidate
-  std::string object;   // path of the shared object, which all candidates of a translation unit have in common
+  std::string object;   // path of the shared object; all candidates of a translation unit have the same one
   double seconds = 0;   // this candidate's share of the compiler's wall time, in seconds
   CodeFacts code = {};  // facts about the candidate's code; GPU kernels only
 };
@@ -53,8 +53,9 @@ struct CompileOptions {
 // Compiles every candidate and returns the results in the same order. Candidates with the same compiler, target and
 // prelude share translation units. If a unit fails, its candidates are compiled again one by one, so that a bad
 // candidate costs one compile error. Equal sources are compiled once. An object's bytes depend only on the texts of its
-// unit, the compiler and its linker: with a `unit` of 1, all machines with the same compiler_versions make the same
-// object of a source. Unavailable: a file cannot be written or a process cannot be started.
+// translation unit, the compiler and its linker. With one candidate per unit (options.unit = 1), all machines with the
+// same compiler_versions therefore make the same object of a source. Unavailable: a file cannot be written or a process
+// cannot be started.
 absl::StatusOr<std::vector<Compiled>> compile_cpu(const std::vector<Candidate>& candidates,
                                                   const CompileOptions& options);
 

@@ -18,7 +18,7 @@ struct OneDnnVersion {
 constexpr int kMajor = 2;
 constexpr unsigned kSequential = 1, kOpenMp = 2;  // values of oneDNN's cpu_runtime: sequential and OpenMP
 
-// Returns the version, or "" with the reason why the library cannot be used.
+// Returns oneDNN's version; "" if candidates cannot use the library, and then sets `why` to the reason.
 std::string version_of_onednn(void* handle, std::string* why) {
   const auto version = reinterpret_cast<const OneDnnVersion* (*)()>(dlsym(handle, "dnnl_version"));
   const OneDnnVersion* const is = version == nullptr ? nullptr : version();

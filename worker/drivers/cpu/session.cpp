@@ -18,12 +18,13 @@ namespace {
 // The largest number of arguments of a step of a chain; equal to kMostItems in proto/limits.h.
 constexpr size_t kMaxArguments = 4096;
 constexpr size_t kMaxClones = 256;
-// bytes that the copies of the arguments leave free for scratch, stacks and what a kernel allocates
+// bytes of memory that the copies of the arguments leave free for scratch, stacks and what a kernel allocates
 constexpr int64_t kMemoryReserve = int64_t{1} << 30;
 
-// If the outputs together have more than kLargeOutputs bytes, only some of their pages are poisoned. For a check it is
-// every kOfCheckedPages-th page; the number is odd, so that omissions in steps of a power of two are found. For
-// timing it is every kOfTimedPages-th page: more pages, since the worker reads few values afterwards.
+// If all outputs together have more than kLargeOutputs bytes, only some of their pages are poisoned. Before a check it
+// is every kOfCheckedPages-th page. This number is odd, so that a kernel which leaves out elements at distances of a
+// power of two is found. Before timing it is every kOfTimedPages-th page: more pages, since the worker then reads few
+// values.
 constexpr int64_t kLargeOutputs = int64_t{16} << 20;
 constexpr int64_t kOfCheckedPages = 17, kOfTimedPages = 8;
 
@@ -45,7 +46,8 @@ bool same_arguments(const SetupCommand& a, const SetupCommand& b) {
 
 absl::Status CpuSession::setup(const SetupCommand& command) {
   const bool again = pool_ && same_arguments(problem_, command);
-  // Inputs that were filled before are intact, since they are read-only while candidates run.
+  // Inputs that an earlier setup filled from the same seed are still intact, since they are read-only while candidates
+  // run.
   const bool filled = again && filled_ && problem_.seed == command.seed;
   problem_ = command;
   if (filled) return absl::OkStatus();
@@ -142,7 +144,7 @@ absl::StatusOr<CpuSession::Candidate*> CpuSession::slot(int64_t number) {
   return &at->second;
 }
 
-// Checks everything that run_steps() relies on.
+// Makes a chain of the command's steps, after checking everything that run_steps() relies on.
 absl::Status CpuSession::assemble(const ChainCommand& command) {
   if (!pool_) return absl::FailedPreconditionError("a chain before setup");
   Candidate chain;
@@ -186,7 +188,8 @@ template <typename F>
 void CpuSession::each_page(const BufferSpec& spec, int64_t of_pages, F&& f) {
   const int64_t step = 4096 / size_of(spec.dtype);
   const int64_t pages = (spec.elements() + step - 1) / step, threads = pool_->threads();
-  // If every page is visited, one call of `f` per thread is enough.
+  // If every page is visited, the pages of a thread form one run, for which one call of `f` is enough. Otherwise each
+  // run is a single page.
   const int64_t run = of_pages == 1 ? pages / threads + threads : 1;
   pool_->each(pool_->threads(), [&](int thread) {
     const int64_t end = thread + 1 == threads ? pages : pages / threads * (thread + 1);
@@ -332,9 +335,10 @@ absl::StatusOr<TimeAnswer> CpuSession::time(const TimeCommand& command) {
     WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(number));
     candidates.push_back(candidate);
   }
-  // The worker judges the values of a timed run, so the outputs are poisoned again to erase those of the check. Of
-  // large outputs it is enough to poison some pages, which saves a pass over memory. The judged copy of the arguments
-  // is that of the first timed call, since there may be too few calls to use the others.
+  // The worker judges the values that a timed run stores, so the outputs are poisoned again to erase the values of the
+  // earlier check. Of large outputs it is enough to poison some pages, which saves a pass over memory. If there are
+  // several copies of the arguments, the one that the first timed call uses is judged, since there may be too few calls
+  // to use the others.
   judged_ = next_clone_;
   poison_outputs(clones_[judged_], false, output_bytes() <= kLargeOutputs ? 1 : kOfTimedPages);
   TimeAnswer answer;

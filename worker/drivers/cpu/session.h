@@ -41,7 +41,8 @@ class CpuSession final : public Session {
 
   absl::Status allocate(const SetupCommand& command);
   absl::Status fill();
-  // Calls f(thread, begin, end) for the element ranges of every `of_pages`-th 4096-byte page.
+  // Calls f(thread, begin, end) for ranges of elements that cover every `of_pages`-th page (4096 bytes) of a buffer.
+  // The calls run on all threads of the pool.
   template <typename F>
   void each_page(const BufferSpec& spec, int64_t of_pages, F&& f);
   void poison_outputs(Arguments& arguments, bool other, int64_t of_pages);
@@ -66,8 +67,8 @@ class CpuSession final : public Session {
   // the pointers to the arguments of a launch; a member, so that a timed call allocates nothing
   std::vector<void*> pointers_;
   std::vector<char> eviction_, canary_;
-  bool filled_ = false;  // whether the inputs are filled from the seed of the problem
-  bool sealed_ = false;  // whether seal() was called, before the first candidate was loaded
+  bool filled_ = false;  // whether the inputs hold values generated from the problem's seed
+  bool sealed_ = false;  // whether seal() was called; this happens before the first candidate is loaded
 };
 
 }  // namespace wl

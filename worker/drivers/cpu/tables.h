@@ -12,7 +12,8 @@ struct CpuTarget {
   // Options of the compiler. Never -march=native: a record is valid for all machines of its target.
   std::vector<std::string> flags;
   int lanes = 4;  // number of f32 elements of a vector
-  // Largest number of f32 operations that a core completes in a clock cycle, with one or two vector multiply-adds.
+  // Peak number of f32 operations of a core in a clock cycle: one or two vector multiply-adds, depending on the target,
+  // each of which counts as two operations per lane.
   int flops_per_clock = 8;
 };
 
@@ -32,7 +33,7 @@ inline constexpr const char *kUnitText = "unit.cpp", *kUnitCode = "unit.o", *kUn
 const std::string& cpu_linker();
 bool is_preferred_linker(const std::string& linker);
 
-// Returns a script for /bin/sh that makes kUnitObject from kUnitText in the working folder. It consists only of
+// Returns a script for /bin/sh that makes kUnitObject from kUnitText in the working folder. The script consists only of
 // constants of the tables.
 std::string build_script(const CpuCompiler& compiler, const CpuTarget& target);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint16_t kAmdGpu = 224;                         // the ELF machine number EM_AMDGPU
 constexpr const char* kIsaStart = "amdgcn-amd-amdhsa--";  // prefix of an architecture in the names that comgr uses
-constexpr absl::string_view kEndOfProgram = "s_endpgm";   // after a kernel's last s_endpgm comes only padding
+constexpr absl::string_view kEndOfProgram = "s_endpgm";   // whatever follows a kernel's last s_endpgm is padding
 constexpr const char* kComgrs[] = {"libamd_comgr.so.3", "libamd_comgr.so.2", "libamd_comgr.so",
                                    "/opt/rocm/lib/libamd_comgr.so"};
 

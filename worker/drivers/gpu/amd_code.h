@@ -15,8 +15,9 @@ namespace wl {
 // instruction per line.
 void read_amd_assembly(std::string_view assembly, CodeFacts& code);
 
-// Returns the architectures that hipRTC compiles for on this machine ("gfx90a"); empty: no library says so. hipRTC
-// itself cannot be asked, since it ends the process for an architecture that it does not know.
+// Returns the architectures that hipRTC compiles for on this machine ("gfx90a"), as AMD's code object manager lists
+// them; empty: it is not installed or lists none. hipRTC itself cannot be asked, since it ends the process for an
+// architecture that it does not know.
 const std::vector<std::string>& comgr_architectures();
 
 // Returns the instructions of a code object's kernels, one per line, up to the last end of a program. "": no library

@@ -117,7 +117,7 @@ absl::StatusOr<GpuUnit> compile_clang(const std::string& clang, const Source& so
   return unit;
 }
 
-// Takes the place of compiling for a kernel that calls a library: its object is its text.
+// Makes the unit of a kernel that calls a library. Nothing is compiled: the kernel's object is its text.
 absl::StatusOr<GpuUnit> called(std::span<const Source> sources) {
   if (sources.size() != 1) return absl::InvalidArgumentError("a unit with the call of a library is one kernel");
   WL_RETURN_IF_ERROR(parse_matmul(sources[0].text).status());

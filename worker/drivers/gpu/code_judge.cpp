@@ -10,7 +10,8 @@ namespace {
 
 // The hardware allocates registers per lane, and shared memory per block, in multiples of these numbers.
 constexpr int kRegisterPortion = 8, kSharedPortion = 128;
-// If half of the threads are resident, memory-bound kernels have enough loads in flight.
+// A higher occupancy than this does not help: if half of the threads are resident, memory-bound kernels have enough
+// loads in flight.
 constexpr double kEnough = 0.5;
 
 int64_t round_up(int64_t n, int64_t portion) {

@@ -21,8 +21,8 @@ std::string unfit_reason(const CodeFacts& code, const CodeLimits& limits, const 
 // leave out loads of values that are not needed; so at least one kernel of every group should be run regardless.
 std::string reject_reason(const CodeFacts& code, const CodeLimits& limits, const Source& source);
 
-// Returns a number that is larger for more promising code. It compares access widths, then the bytes that can be in
-// flight (by occupancy, up to the point where more does not help); spills count against a kernel.
+// Returns a number that is larger for more promising code. It depends first on the access widths, then on the bytes
+// that can be in flight (by occupancy, up to the point where more does not help); spills count against a kernel.
 double promise_of(const CodeFacts& code);
 
 }  // namespace wl

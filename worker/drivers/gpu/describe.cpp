@@ -25,8 +25,8 @@ Device describe(const GpuApi& api, int device) {
   if (!compiler.empty()) out.compilers.emplace_back(compiler.substr(0, compiler.find('=')));
   int driver = 0;
   (void)api.driver_version(&driver);
-  // Only the major version of the driver is part of the environment, since it may change what code does. The full
-  // version is recorded in the details.
+  // A driver of another major version may change what code does, so the major version is part of the environment. The
+  // full version is only recorded in the details.
   const int major = api.family == "cuda" ? driver / 1000 : driver / 10'000'000;
   out.compiler_versions = absl::StrCat(compiler, compiler.empty() ? "" : "; ", api.family, "=", major);
   size_t memory = 0;

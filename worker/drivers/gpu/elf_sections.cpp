@@ -5,7 +5,7 @@
 namespace wl {
 namespace {
 
-// Copies the T at offset `at`; false: the bytes end before the T does.
+// Copies a value of type T that begins at offset `at`. Returns false if the bytes end before the value does.
 template <typename T>
 bool read_at(std::string_view bytes, uint64_t at, T* out) {
   if (at > bytes.size() || sizeof(T) > bytes.size() - at) return false;

@@ -40,7 +40,8 @@ const std::vector<RtcRow>& rows() {
        "GetCUBINSize",
        "GetCUBIN",
        {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"},
-       // --minimal: the kernels use no NVIDIA header, and leaving out the built-in ones saves a tenth of the time.
+       // --minimal leaves out NVRTC's built-in headers. The kernels use none of them, and compiling takes a tenth less
+       // time.
        {"--std=c++17", "--device-as-default-execution-space", "--device-int128", "-w", "--ptxas-options=-v",
         "--minimal"}},
       {"hip",

@@ -111,7 +111,8 @@ absl::Status GpuSession::load(const LoadCommand& command) {
   candidate.threads = command.threads;
   candidate.passes = command.passes;
   if (command.work_bytes > work_.bytes()) {
-    // captured graphs of other candidates contain the address of the old workspace
+    // The workspace is replaced by a larger one. Captured graphs of other candidates contain its old address, so they
+    // are dropped.
     for (auto& [number, other] : slots_) {
       other.graph = {};
       other.graph_calls = std::min<int64_t>(other.graph_calls, 0);
@@ -207,7 +208,8 @@ absl::StatusOr<std::vector<CheckAnswer::Unwritten>> GpuSession::unwritten(Candid
   std::vector<char> chunk(kChunk);
   for (size_t i = 0; i < problem_.buffers.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
-    // An integer result may equal the poison by chance. Unwritten integers are found by their sampled values instead.
+    // Before a run, outputs are filled with a known pattern (the poison). An integer result may equal that pattern by
+    // chance, so unwritten integers are found by their sampled values instead.
     if (!spec.output || !is_float(spec.dtype)) continue;
     const int64_t step = kChunk / size_of(spec.dtype);
     CheckAnswer::Unwritten sum{static_cast<int64_t>(i), 0, -1};

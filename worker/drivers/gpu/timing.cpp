@@ -109,7 +109,8 @@ absl::StatusOr<TimeAnswer> GpuSession::time(const TimeCommand& command) {
     candidates.push_back(candidate);
   }
   WL_RETURN_IF_ERROR(ramp_clock());
-  // The worker judges the values of a timed run, so the outputs are poisoned again to erase those of the check.
+  // The worker judges the values of a timed run. So the results of the check are erased: the outputs are filled with
+  // the poison pattern again.
   WL_RETURN_IF_ERROR(poison_outputs());
   TimeAnswer answer;
   absl::Status failure;
