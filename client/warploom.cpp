@@ -116,7 +116,7 @@ class ThisMachine final : public wl::Local {
       return absl::UnavailableError("no worker: neither g++ nor clang++ is on PATH; install one: apt-get install g++");
     }
     wl::AgentOptions options;
-    // The worker gets a name that no other worker has, since a store has one coordinator at a time.
+    // All embedded workers have this one name. It is unambiguous, since a store has only one coordinator at a time.
     options.name = wl::kEmbeddedWorker;
     // The worker offers the CPU and, if device_for() was asked for a GPU, the GPUs that were found (found_).
     options.devices = {device()};
@@ -133,7 +133,7 @@ class ThisMachine final : public wl::Local {
       absl::Status status = wl::run_agent(channel, options, stop);
       if (status.ok()) return;
       error_ = absl::UnavailableError(wl::cat("the worker has ended: ", status.message()));
-      ended_.request_stop();  // from now on worker_error() may read error_
+      ended_.request_stop();  // worker_error() reads error_ only after this request
     });
     return absl::OkStatus();
   }
@@ -165,8 +165,8 @@ class ThisMachine final : public wl::Local {
   }
 
  private:
-  // Returns how compilers and candidates are isolated: in a sandbox if the system has namespaces, else not at all,
-  // since the machine and the models belong to the user.
+  // Returns how compilers and candidates are isolated: in a sandbox if the system has namespaces, else not at all. The
+  // latter is acceptable, since the machine and the models belong to the user.
   wl::Sandbox sandbox() {
     const absl::StatusOr<std::string> folder = wl::temporary_folder();
     // Without a temporary folder nothing can be compiled, so nothing needs a sandbox.

@@ -170,7 +170,7 @@ absl::StatusOr<Client::Found> Client::load(const BundleRequest& request, std::op
   {
     const std::lock_guard lock(mutex_);
     const Slot& slot = slots_[key];
-    // Since slots_ was searched at the beginning, a request of another thread may have ended and stored its bundle.
+    // Another thread's request may have stored the bundle since this call searched slots_, so slots_ is searched again.
     if (!found && slot.bundle != nullptr) found = {slot.bundle, BundleFrom::kProcess};
     const bool old = options_.fresh && std::chrono::system_clock::now() - slot.made > *options_.fresh;
     if (!found || old) begin_asking(key, request);

@@ -42,7 +42,8 @@ std::shared_ptr<const void> locked(const fs::path& folder, int how) {
   if (fd < 0) return nullptr;
   std::shared_ptr<const void> hold = std::make_shared<const Lock>(fd);
   if (::flock(fd, how | LOCK_NB) != 0) return nullptr;
-  // Another process may have renamed the folder between open() and flock().
+  // If another process renamed the folder between open() and flock(), the lock is not on the folder that now has this
+  // path, and null is returned.
   struct stat of_lock = {}, of_path = {};
   if (::fstat(fd, &of_lock) != 0 || ::stat(folder.c_str(), &of_path) != 0) return nullptr;
   return of_lock.st_ino == of_path.st_ino && of_lock.st_dev == of_path.st_dev ? hold : nullptr;

@@ -1,6 +1,6 @@
-// The part of onnxruntime's C interface that a custom operator needs. It is declared here since Debian 12 has no
-// package with onnxruntime_c_api.h. It is stable: newer versions only append to the table of functions, and structs
-// have version numbers.
+// The part of onnxruntime's C interface that a custom operator needs. Debian 12 has no package with
+// onnxruntime_c_api.h, so the interface is declared here. The interface is stable: newer versions only append
+// functions to its table, and its structs have version numbers.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ enum Element : int {
 
 struct CustomOp;
 
-// OrtApi: a table of function pointers, of which unused ones only fill their places.
+// The table of functions OrtApi. Functions that are not used here have a place in the table but no name.
 struct Api {
   Status* (*create_status)(int code, const char* message);
   void* unused1[25];

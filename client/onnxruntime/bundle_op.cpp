@@ -77,8 +77,8 @@ warploom::Error wrong(const std::string& what) {
   return {WARPLOOM_INVALID_ARGUMENT, "warploom::Bundle: " + what};
 }
 
-// Returns a text attribute of a node. If the attribute is absent, throws an exception if it is `needed`, else returns
-// "".
+// Returns the text attribute `name` of a node. If the node lacks it, returns "", or throws an exception if `needed`
+// is set.
 std::string text_of(const Api& api, const KernelInfo* info, const char* name, bool needed) {
   size_t size = 0;
   if (Status* status = api.text_attribute(info, name, nullptr, &size); status != nullptr) {
@@ -222,7 +222,7 @@ constexpr CustomOp kBundle = {.version = kVersion,
                               .create = nullptr,
                               .name = [](const CustomOp*) { return "Bundle"; },
                               .provider = [](const CustomOp*) { return "CPUExecutionProvider"; },
-                              // The inputs may have any element type.
+                              // kUndefined allows any element type for inputs and outputs.
                               .input_type = [](const CustomOp*, size_t) -> int { return kUndefined; },
                               .input_types = [](const CustomOp*) -> size_t { return 1; },
                               .output_type = [](const CustomOp*, size_t) -> int { return kUndefined; },

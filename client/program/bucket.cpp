@@ -16,8 +16,8 @@ absl::Status changed(std::string_view what) {
   return bundle_changed("buckets.json", what);
 }
 
-// Reads buckets.json, which does not have the inputs and outputs of buckets. Throws exceptions of the JSON library for
-// members that are missing or of another type.
+// Reads buckets.json. It does not list inputs and outputs, so those of the returned buckets stay empty. Throws
+// exceptions of the JSON library for members that are missing or of another type.
 absl::StatusOr<std::vector<Bucket>> read_index(const std::string& folder, const std::string& text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object()) return changed("it is not JSON");
@@ -142,8 +142,8 @@ absl::StatusOr<size_t> pick_bucket(const std::vector<Bucket>& buckets, const Bin
     if (fits(buckets[i], bind, inputs)) fitting.push_back(i);
   }
   if (fitting.size() == 1) return fitting[0];
-  // If there is only one bucket, it is chosen even if it does not fit. A later error then names the input that does
-  // not fit.
+  // If the bundle has a single bucket and no extents were asked for, that bucket is chosen even if the inputs do not
+  // fit it. A later error then names the input that does not fit.
   if (buckets.size() == 1 && bind.empty()) return 0;
   if (!fitting.empty()) {
     return invalid("the bundle was tuned for ", sizes_text(buckets),

@@ -16,7 +16,7 @@
 
 namespace wl {
 
-// Returns the error with which write_bundle() would refuse `folder`, so that it is known before a long search.
+// Returns the error with which write_bundle() would refuse `folder`, or OK. A caller checks this before a long search.
 absl::Status may_become_bundle(const std::string& folder);
 
 // Writes to a folder beside `folder` and renames it, so that a reader sees either the old bundle or the new one.

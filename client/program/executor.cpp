@@ -122,8 +122,8 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
     call.launch = {executor.entries_[step.kernel], source.grid,   source.threads,
                    source.scratch_bytes,           source.passes, executor.outside_[step.kernel]};
     for (int buffer : step.args) call.args.push_back(executor.arguments_[buffer]);
-    // The last argument is the workspace. Its pointer is set at each run, since another executor of the pool may
-    // enlarge and so move the workspace.
+    // The last argument is the workspace. Its address is set at each run, since another executor that uses the pool may
+    // enlarge the workspace and thereby move it.
     call.args.push_back(nullptr);
     executor.calls_.push_back(std::move(call));
   }
@@ -217,8 +217,8 @@ absl::Status Executor::run() {
   }
   WL_RETURN_IF_ERROR(gpu_->run());
   for (const ProgramOutput& output : program_->outputs) {
-    // Outputs in the executor's own memory are copied to the host. An output that is also an input is on the host
-    // already, unless the input is bound to device memory.
+    // An output in the executor's own device memory is copied to the host. An output that is also an input is on the
+    // host already, unless the input is bound to device memory: then it is copied.
     const bool is_input = program_->buffers[output.buffer].place == Place::kInput;
     if (is_input == gpu_->is_bound(output.buffer))
       WL_RETURN_IF_ERROR(gpu_->read(output.buffer, arguments_[output.buffer]));

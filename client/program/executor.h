@@ -15,13 +15,13 @@
 
 namespace wl {
 
-// What the executors of one model share: CPU threads or a GPU, and the memory of the weights. The first executor that
-// needs one of them creates it.
+// What the executors of one model share: the CPU threads or the GPU, and the memory of the weights. Each of these is
+// created by the first executor that needs it.
 struct Shared {
   struct Weight {
     char* data = nullptr;
     int64_t bytes = 0;
-    std::shared_ptr<Buffer> memory;  // the allocation that holds this weight and others
+    std::shared_ptr<Buffer> memory;  // the allocation in which this weight and others lie
   };
   std::shared_ptr<Pool> pool;
   GpuShared gpu;
@@ -90,12 +90,12 @@ class Executor {
   // element was used; kernels for GPUs do not report this.
   absl::Status run();
   absl::Status run_step(int step);
-  // Returns the ns of each of `repeats` runs, after two untimed ones. On a GPU, its own clock is used, and copies do
-  // not count.
+  // Returns the times in ns of `repeats` runs, after two untimed runs. On a GPU, the times are measured by its own
+  // clock and do not include copies between host and device.
   absl::StatusOr<std::vector<int64_t>> time(int repeats);
-  // Returns the ns of every step in each of `repeats` runs, after two untimed ones, as [step][run]. Unlike a kernel
-  // that is timed alone, a step finds in the caches what the steps before it left there. On a GPU, steps are launched
-  // one by one, so that their launches do not overlap, unlike those in run().
+  // Returns the times in ns of all steps in `repeats` runs, as [step][run], after two untimed runs. A step finds in the
+  // caches what the steps before it left there, unlike a kernel that is timed alone. On a GPU, steps are launched one
+  // by one, so their launches do not overlap as they do in run().
   absl::StatusOr<std::vector<std::vector<int64_t>>> profile(int repeats);
 
  private:
@@ -103,7 +103,7 @@ class Executor {
   absl::Status load_objects(const ExecutorOptions& options, Shared* shared);
   absl::Status place_buffers(std::map<std::string, Shared::Weight>& weights);
   absl::Status poison(int buffer);
-  // Returns the OutOfRange error for an index outside its axis that the kernel of a step reported.
+  // Returns the OutOfRange error for an index outside its axis, which the kernel of step `step` reported.
   absl::Status told_of(const OutsideIndex& outside, int step) const;
   const Program* program_ = nullptr;
   std::vector<SharedObject> objects_;

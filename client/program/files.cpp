@@ -79,7 +79,7 @@ absl::Status make_folders(const std::string& path) {
 
 absl::StatusOr<PendingFolder> PendingFolder::create(const std::string& path) {
   fs::path target = fs::path(path).lexically_normal();
-  if (!target.has_filename()) target = target.parent_path();  // fs::path has no file name if the path ends with a slash
+  if (!target.has_filename()) target = target.parent_path();  // a path that ends with a slash has no file name
   fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
   WL_RETURN_IF_ERROR(make_folders(parent.string()));
   std::string temporary = (parent / cat(".", target.filename().string(), ".XXXXXX")).string();

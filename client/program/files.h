@@ -34,8 +34,8 @@ class PendingFolder {
   const std::string& path() const { return temporary_; }  // returns the folder in which to write
   // Removes all folders that were not committed, for a program that ends without destructors. Any thread may call it.
   static void remove_all();
-  // Gives the folder its final name, and removes the folder that had it. A reader sees either the complete old folder
-  // or the complete new one; on file systems that cannot exchange folders, for a moment neither.
+  // Gives the folder its final name, and removes an older folder of that name. A reader sees either the complete old
+  // folder or the complete new one. On file systems that cannot exchange folders, neither exists for a moment.
   absl::Status commit();
 
  private:

@@ -81,8 +81,9 @@ absl::Status FoldedWeights::finish(Executor& executor) {
   return absl::OkStatus();
 }
 
-// Whether a copy of an operand must be kept for a folded weight. It must if other operands of the weight are still
-// missing. It must also if the bundle contains a value of the operand, which later computations would use instead.
+// Whether a copy of an operand must be kept for a folded weight: while other operands of the weight are still missing,
+// or if the bundle contains an older value of the operand, which later computations would use in place of a missing
+// copy.
 bool FoldedWeights::is_needed(const Folded& folded, const std::string& operand) {
   const Graph& from = folded.weight->from;
   const std::vector<NodeId> inputs = from.inputs();

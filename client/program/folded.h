@@ -29,14 +29,14 @@ class FoldedWeights {
   // shape or size differ from the weight's.
   absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes,
                    Executor& executor);
-  // Is to be called after a series of set(). Computes each folded weight of which only some operands were set since
-  // it was last computed, if the values of its other operands are known.
+  // Must be called after a series of set(). For a folded weight of which only some operands were set since it was last
+  // computed, the other operands keep their values; the weight is computed if these are known.
   absl::Status finish(Executor& executor);
   // Fills every folded weight that has no value, or of which only some operands have been set, with random numbers
   // drawn by the fill of the weight's own buffer.
   absl::Status generate(uint64_t seed, Executor& executor);
-  // Returns the names of the operands without a value that folded weights need. `begun`: counts only folded weights
-  // of which another operand has been set.
+  // Returns the names of the operands that folded weights need but that have no value. `begun`: considers only folded
+  // weights of which some other operand has been set.
   std::set<std::string> missing(bool begun = false) const;
   // Returns names, dtypes and shapes of all operands of folded weights.
   std::vector<TensorInfo> operands() const;

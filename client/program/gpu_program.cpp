@@ -154,8 +154,8 @@ absl::Status GpuProgram::copy(int buffer, void* to, std::optional<void*> into) c
   return into ? absl::OkStatus() : device.wait(nullptr, doing);
 }
 
-// The first run launches kernel by kernel. The second run captures the launches as a CUDA or HIP graph, which only a
-// program that runs several times benefits from.
+// The first run launches kernel by kernel. The second run captures the launches as a CUDA or HIP graph, since only a
+// program that runs several times benefits from capturing.
 absl::Status GpuProgram::launch_all() {
   const auto plainly = [&] { return launch_all_on(stream()); };
   if (++runs_ == 2) {

@@ -14,9 +14,9 @@ namespace wl {
 // Several threads may use a LoadedBundle at a time.
 class LoadedBundle {
  public:
-  // Loads and verifies the bundle of the first size; program() does so for other sizes. Executors load kernels from the
-  // files when they are created, so the files must stay: `hold` is what keeps them, and lives as long as the
-  // LoadedBundle. Errors are those of load_bundle().
+  // Loads and verifies the bundle of the first size; program() loads those of other sizes when they are needed. An
+  // executor loads its kernels from the files when it is created, so the files must exist until then. `hold`: an object
+  // that keeps the files in existence; it lives as long as the LoadedBundle. Errors are those of load_bundle().
   static absl::StatusOr<std::shared_ptr<const LoadedBundle>> load(const std::string& folder,
                                                                   std::shared_ptr<const void> hold = nullptr);
 

@@ -91,7 +91,8 @@ Fill fill_of(const Json& json) {
   return fill;
 }
 
-// Reads texts (names, paths) from a manifest, and keeps the error of the first text that is not allowed for its kind.
+// Reads texts (names, paths) from a manifest, and remembers the error of the first text that is not allowed for its
+// kind.
 class TextReader {
  public:
   std::string check(std::string value, const std::string& member, TextKind kind, size_t most = 1024) {

@@ -36,15 +36,15 @@ class Model {
   // Errors are those of load_bundle(). ResourceExhausted: memory is short. Unavailable: the kernels need a GPU that
   // this machine lacks.
   static absl::StatusOr<Model> load(const std::string& folder, const ModelOptions& options = {});
-  // Creates a model with weights of its own from a bundle that other models may share. Errors are those of load() that
-  // are not about the bundle's files.
+  // Creates a model from a loaded bundle, which several models may share. The model has weights of its own. Errors are
+  // those of load(), except errors about the bundle's files.
   static absl::StatusOr<Model> of(std::shared_ptr<const LoadedBundle> bundle, const ModelOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
 
-  // Returns the sizes for which the model was tuned, at least one: an empty Bind if the graph has no symbolic
-  // dimensions.
+  // Returns the sizes for which the model was tuned. There is at least one, which is an empty Bind if the graph has no
+  // symbolic dimensions.
   std::vector<Bind> sizes() const;
   // Return inputs and outputs in the graph's order at the given size (an index of sizes()). Weights are not among the
   // inputs.
@@ -55,8 +55,8 @@ class Model {
   // Sets a weight to a copy of the values. InvalidArgument: there is no such weight, or its dtype or shape is another.
   absl::Status set_weight(const std::string& name, const Array& value);
   absl::Status set_weight(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes);
-  // Sets every weight for which the .onnx, .npz or .npy file, or the folder of .npy files, has a value. ONNX files need
-  // a reader.
+  // Sets every weight for which the .onnx, .npz or .npy file, or the folder of .npy files, has a value. `onnx` reads
+  // ONNX files; without it, they cannot be read.
   absl::Status load_weights(const std::string& path, OnnxReader onnx = nullptr);
   // Gives every weight without a value random values, the same for the same seed; for tests and timing.
   absl::Status generate_weights(uint64_t seed);

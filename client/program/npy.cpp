@@ -107,7 +107,8 @@ absl::StatusOr<ZipEntry> zip_entry(std::string_view bytes, size_t* at, std::stri
   entry.name = std::string(bytes.substr(*at + 46, name_size));
   std::string_view extra = bytes.substr(*at + 46 + name_size, extra_size);
   if (entry.packed == 0xffffffff || entry.size == 0xffffffff || entry.local == 0xffffffff) {
-    // Zip64: the extra field with id 1 has the numbers that do not fit into 32 bits, in the order of the loop below.
+    // Zip64: numbers that do not fit into 32 bits are in the extra field with id 1, in the order in which the loop
+    // below reads them.
     while (extra.size() >= 4 && little_endian(extra, 0, 2) != 1) {
       extra.remove_prefix(std::min<size_t>(extra.size(), 4 + little_endian(extra, 2, 2)));
     }

@@ -66,9 +66,9 @@ bool is_weight(const Program& program, const std::string& name);
 // Returns the number of the buffer of an input, which may be a weight; -1 if no input has that name.
 int input_buffer(const Program& program, const std::string& name);
 
-// Checks the steps, and assigns offsets in the arena to the intermediates. InvalidArgument: a step has another number
-// of arguments than its kernel, stores to an input or reads a value before a step has stored it, or no step stores an
-// output that has elements.
+// Checks the steps, and assigns offsets in the arena to the intermediates. InvalidArgument: a step has more or fewer
+// arguments than its kernel, stores to an input, or reads a value before a step has stored it; or an output that has
+// elements is stored by no step.
 absl::Status lay_out(Program& program);
 
 // Sizes of a program's memory in bytes.

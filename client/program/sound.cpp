@@ -77,7 +77,7 @@ absl::Status outputs_fit(const Program& program, const Graph& whole) {
   }
   const absl::Status placed = outputs_are_placed(program, whole);
   if (placed.ok()) return placed;
-  // Several outputs may also share a buffer if simplifying the graph merges their values into one node.
+  // If simplifying the graph merges the values of several outputs into one node, these outputs may also share a buffer.
   WL_ASSIGN_OR_RETURN(const Graph simple, simplify(whole));
   return outputs_are_placed(program, simple).ok() ? absl::OkStatus() : placed;
 }

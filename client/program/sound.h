@@ -9,10 +9,10 @@
 
 namespace wl {
 
-// Compares every call with the graph of its kernel, and the program's inputs and outputs with its whole graph. Shapes
-// of arguments may differ, since one kernel may serve several shapes. InvalidArgument: arguments differ in number,
-// dtype or number of elements; a call stores a result to a buffer that it also uses for another argument; or the
-// graph does not have the hash that the program says. The error names the call and the argument.
+// Compares every call with the graph of its kernel, and the program's inputs and outputs with the program's whole
+// graph. Shapes of arguments may differ, since one kernel may serve several shapes. InvalidArgument: arguments differ
+// in number, dtype or number of elements; a call stores a result to a buffer that it also uses for another argument; or
+// the whole graph does not have the hash that the program states. The error names the call and the argument.
 absl::Status check_sound(const Program& program);
 
 // Returns the comments that end a kernel's source in a bundle: with which grid and memory the kernel is launched, and

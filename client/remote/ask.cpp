@@ -18,7 +18,8 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 
-// The time by which each kernel extends the limit for fetching stored kernels, and the time limit of one call.
+// kEachArrives: the time that each kernel adds to the time limit for fetching stored kernels. kCallPatience: the time
+// limit of one call.
 constexpr std::chrono::seconds kEachArrives{1}, kCallPatience{120};
 
 absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_token stop) {

@@ -41,7 +41,7 @@ class Lonely {
   mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::string target_;
-  // Whether no worker serves the job; whether the thread must end; whether the limit was reached.
+  // alone_: no worker serves the job. over_: the thread must end. gave_up_: the limit was reached.
   bool alone_ = false, over_ = false, gave_up_ = false;
   std::chrono::steady_clock::time_point since_;  // time at which alone_ last changed
   std::thread thread_;

@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most, const
     request.set_page_size(std::min(1000, most - static_cast<int>(rows.size())));
     WL_ASSIGN_OR_RETURN(v1::ListKernelsResponse page, call(*stub, peer_, &v1::KernelStore::Stub::ListKernels, request));
     for (const v1::KernelSummary& message : page.kernels()) {
-      // Coordinators of older versions ignore the prefix and list all keys.
+      // Coordinators of older versions list all keys whatever prefix is asked for, so other keys are left out here.
       if (!message.key().starts_with(key_prefix)) continue;
       rows.push_back({message.key(), message.digest(), message.environment(), message.target(), message.device(),
                       message.plan(), message.ops(), message.best_ns(), message.default_ns(), message.created_unix_ms(),

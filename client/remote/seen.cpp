@@ -67,7 +67,8 @@ void SeenGenerations::read() {
   if (lines < 2 * floors_.size() + kSpareLines) return;
   std::string all;
   for (const auto& [scope, generation] : floors_) all += line_of(scope, generation);
-  // Lines that another process appends in the meantime may be lost; that process's numbers are then learned again.
+  // Lines that another process appends between the reading and the replacement of the file may be lost. Their
+  // generations are remembered again when records with them are seen again.
   const std::string made = cat(file_, ".", getpid());
   if (!write_file(made, all).ok() || std::rename(made.c_str(), file_.c_str()) != 0) unlink(made.c_str());
 }

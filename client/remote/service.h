@@ -84,8 +84,8 @@ struct ServerSummary {
   int64_t heap_bytes = 0, resident_bytes = 0;  // bytes on the coordinator's heap, and in its resident set; 0: not known
   // Address of the upstream coordinator, and why that cannot be asked now; empty: there is none.
   std::string upstream, upstream_problem;
-  // Kernels of jobs that have ended since the coordinator started: those that the store had before, those that it
-  // lacked, and the seconds of workers that the searches for the former had taken.
+  // For all kernels of jobs that have ended since the coordinator started: how many of them the store had before the
+  // job, how many it lacked, and the seconds that workers had spent on the searches for those that it had.
   int64_t groups_found = 0, groups_missed = 0;
   double saved_s = 0;
 };

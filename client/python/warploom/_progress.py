@@ -31,7 +31,7 @@ def _bar(progress):
     if progress is False or (progress is None and "ipykernel" not in sys.modules and not sys.stderr.isatty()):
         return None
     try:
-        from tqdm.auto import tqdm  # noqa: PLC0415: optional
+        from tqdm.auto import tqdm  # noqa: PLC0415: tqdm is optional
     except ImportError:
         return _Lines() if progress else None
     return tqdm(unit="trial", desc="warploom")

@@ -156,6 +156,6 @@ def cached(text, weights, options, load):
             raise
         _warn(f"the cache cannot be used, and this process has one of its own: {error}")
     home = _own_home()
-    # The program's default store is in the same cache folder, which cannot be used, so the store needs another place too.
+    # The program's default store lies in the same cache folder, which cannot be used. So the store needs another place, too.
     own = options if {"store", "server"} & options.keys() else options | {"store": home / "store.db"}
     return _from(home / "torch", key, load, lambda folder: _made(folder, text, weights, own))

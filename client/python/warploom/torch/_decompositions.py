@@ -74,17 +74,18 @@ _OWN = {
 } | _resize.OVERLOADS  # fmt: skip
 
 # Operators whose first result in eager is contiguous or, if the first operand is channels last, channels last as well. PyTorch's
-# decompositions lose this layout.
+# decompositions lose this layout, so _in_format() restores it.
 _IN_FORMAT = {
     aten.native_batch_norm, aten._native_batch_norm_legit, aten._native_batch_norm_legit_no_training, aten._native_batch_norm_legit_functional,
     aten._batch_norm_with_update, aten._batch_norm_with_update_functional, aten._batch_norm_no_update, aten._adaptive_avg_pool2d,
     aten.channel_shuffle,
 }  # fmt: skip
 
-# Operators whose first result is contiguous in eager.
+# Operators whose first result is contiguous in eager; _contiguous() makes it so after PyTorch's decomposition.
 _CONTIGUOUS = {aten.log_sigmoid_forward.default, aten.pow.Scalar}
 
-# Binary operators whose result has in eager the layout that any elementwise operator gives. PyTorch's decompositions lose this layout.
+# Binary operators whose result has, in eager, the same layout as the result of any elementwise operator. PyTorch's decompositions lose this
+# layout, so _of_pairs() restores it.
 _OF_PAIRS = {
     aten.copysign.Tensor, aten.div.Tensor_mode, aten.floor_divide.default, aten.heaviside.default, aten.logaddexp.default, aten.logaddexp2.default,
     aten.logical_and.default, aten.logical_or.default, aten.logical_xor.default, aten.xlogy.Tensor, aten.special_xlog1py.default,

@@ -5,7 +5,8 @@ import time
 
 import torch
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 600.0  # seconds between attempts; each pause is twice the one before
+# Seconds between two attempts: at first, and at most; each pause is twice as long as the one before it.
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 600.0
 
 
 class Later(torch.nn.Module):

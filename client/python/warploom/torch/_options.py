@@ -31,7 +31,7 @@ def checked(options, mode=None):
     try:
         wrong = next((name for name in given if name not in _known()), None) if given else None
     except (ProgramError, OSError, subprocess.SubprocessError):
-        wrong = None  # the program `warploom` cannot be run; tuning will report that
+        wrong = None  # the program `warploom` cannot be run, which the tuning will report
     if wrong in _TAKEN:
         raise TypeError(f'the backend "warploom" says --{wrong.replace("_", "-")} itself; it is no option here')
     if wrong is not None:

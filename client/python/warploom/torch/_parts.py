@@ -20,7 +20,7 @@ from ._text import Unsupported
 log = logging.getLogger("warploom")
 aten = torch.ops.aten
 _REPORT = []  # the report: an entry for every graph that was compiled
-_SAID = set()  # the reasons that were logged
+_SAID = set()  # the reasons for staying with eager that were logged already
 _LOCK = threading.Lock()  # guards _REPORT and _SAID
 
 

@@ -29,7 +29,7 @@ def _for_each(scales, output_size):
 def _linear(x, output_size, align_corners, *scales):
     rank = len(output_size)
     if not x.is_floating_point():
-        return NotImplemented  # for images of integers, eager rounds the weights of the interpolation to few bits, and this decomposition does not
+        return NotImplemented  # eager rounds the interpolation weights of integer images to few bits, which this decomposition does not do
     dtype = get_computation_dtype(x.dtype)
     axes = []
     for axis, (extent, count, scale) in enumerate(zip(x.shape[2:], output_size, _for_each(scales, output_size))):

@@ -90,7 +90,7 @@ def variance(g, result, x, dims, correction):
     return tuple(g.cast(g.reshape(value, shape), dtype) for value in (variance_, mean_))
 
 
-# Products.
+# The rows below lower matrix products.
 PRODUCTS = {"mm": "mk,kn->mn", "bmm": "bmk,bkn->bmn", "mv": "mk,k->m", "dot": "k,k->"}
 for _name, _text in PRODUCTS.items():
     row(getattr(aten, _name).default)(lambda g, node, a, b, _text=_text: g.contract(a, b, _text))
@@ -137,7 +137,7 @@ def attention(g, node, q, k, v, dropout=0.0, is_causal=False, attn_mask=None, sc
     total = g.reduce("sum", weights, [3])
     value = g.contract(g.op("div", weights, along(total)), v, "bhmn,bhne->bhme")
     logarithm = g.op("add", greatest, g.op("log", total))
-    # If all scores of a row are -inf, because a mask hides every key, the row's result and logarithm are 0.
+    # If a mask hides every key from a query, all scores of its row are -inf. The row's result and its logarithm of the sum are then 0.
     none = g.op("eq", greatest, g.constant(-math.inf, greatest.dtype, greatest.shape))
     logarithm = g.op("select", none, g.constant(0, logarithm.dtype, logarithm.shape), logarithm)
     rows_without = g.broadcast(g.reshape(none, each), value.shape)
@@ -241,7 +241,7 @@ def max_pool(g, node, x, rank, kernel_size, stride=(), padding=(0,), dilation=(1
     greatest = g.reduce("max", value, axes)
     if all(user.args[1] == 0 for user in node.users):
         return (greatest,)
-    image = x.shape[-rank:]  # the extents of the image, within which a pool's results count positions
+    image = x.shape[-rank:]  # the image's extents; PyTorch's max pools return positions that are numbers of elements within one image
     steps = [0] * (len(x.shape) - rank) + [math.prod(image[axis + 1 :]) for axis in range(rank)]
     # Padding gets the highest position, so that the position of an element is found even if its value equals that of the padding.
     places, _ = windows(g, places_at(g, x.shape, steps), *pool, math.prod(image) - 1)

@@ -258,7 +258,7 @@ def arange(g, node, *arguments, **options):
     return g.op("add", value, g.constant(start, dtype, shape)) if start != 0 else value
 
 
-# Gathers.
+# The functions below lower gathers.
 @row(aten.embedding.default)
 def embedding(g, node, weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     return index_along(g, weight, from_front(g, indices, weight.shape[0]), 0)
