@@ -12,7 +12,7 @@ def run(sources, layers=None):
 
 class Layers(unittest.TestCase):
     def forbids(self, file, text, message):
-        # layers.py requires that the folders of an allowed edge exist, so each gets a header.
+        # layers.py reports folders of its rules that do not exist, so each of these folders gets a header.
         there = {f"{folder}/x.h": "" for folder in ("compiler/base", "server", "worker", "compiler/domain", "client", "proto")}
         code, printed = run({**there, file: "\n" + text + "\n"})
         self.assertEqual(code, 1, printed)

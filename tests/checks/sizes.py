@@ -37,7 +37,7 @@ def head_of(text):
 def cpp_functions(text):
     """Yields (name, first line, number of lines) of every function that is not defined within another."""
     code = NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    # Inside: number of open braces from the outermost one that opens neither a namespace nor a type.
+    # `inside` is 0 outside functions. Otherwise it counts the open braces from the outermost one that opens neither a namespace nor a type.
     stack, since, inside, last = [], 0, 0, None
     for match in re.finditer(r"[{};]", code):
         at, char = match.start(), match[0]
@@ -48,7 +48,9 @@ def cpp_functions(text):
             name = NAME.search(head)
             opened = (function and name and name[1], since + space)
             if last and (not head or head.startswith(",")):
-                opened = last  # The braces that were closed last initialised a member, and the constructor's definition continues.
+                # The braces that were just closed initialised a member in a constructor's list of initialisers, so the constructor's definition
+                # continues.
+                opened = last
             stack.append(opened)
             inside += not scope or inside > 0
         elif char == "}" and stack:

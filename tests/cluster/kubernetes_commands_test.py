@@ -164,7 +164,8 @@ def put(of, folder, *keys):
 
 OTHER_SETTINGS = {"warploomd.toml": 'listen = "unix:/run/w"\ntls_ca = "/etc/warploom/tls/root.pem"\ntls_cert = ""\ntls_key = ""'}
 OTHER_ITEMS = [{"key": f"tls.{end}", "path": f"worker.{end}"} for end in ("pem", "key")]
-# The mistakes. Each row has a description, the check that must find the mistake, and a function that makes it in the objects.
+# The mistakes that the checks must find. Each row has a description, the check that must find the mistake, and a function that makes it in the
+# objects.
 BREAKS = (
     ("an object is missing", check_complete, lambda all, _: all.remove(find(all, "Service", "warploom-coordinator"))),
     ("an object is another one", check_complete, lambda all, _: find(all, "StatefulSet", "warploom-coordinator")["spec"].update(replicas=2)),

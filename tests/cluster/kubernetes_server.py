@@ -24,7 +24,8 @@ SCALED = {"deployments", "statefulsets"}
 PATH = re.compile(
     r"/(?:api|apis)/(?P<version>v1|[\w.]+/v1)(?:/namespaces/(?P<namespace>[^/]+))?/(?P<resource>[a-z]+)(?:/(?P<name>[^/]+)(?P<scale>/scale)?)?"
 )
-# These two kinds of patches treat maps in the same way. They treat lists differently, but this server does not support patches of lists.
+# A merge patch and a strategic merge patch treat maps in the same way. They treat lists differently, but this server does not support patches of
+# lists.
 PATCHES = {"application/merge-patch+json", "application/strategic-merge-patch+json"}
 
 

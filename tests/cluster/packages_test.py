@@ -40,8 +40,7 @@ grep -q serving coordinator.log
 openssl verify -CAfile tls/ca.pem tls/node1.pem
 """
 
-# This script runs as a service of the system that has booted. The user nobody may tune, but not drain, for which it needs the role
-# operator.
+# This script runs as a service of the system that has booted. The user nobody may tune, but may not drain, because a drain needs the role operator.
 BOOTED = f"""set -ex
 cd /var/tmp
 {documented("systemctl enable --now warploomd")}

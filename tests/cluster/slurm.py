@@ -83,7 +83,7 @@ class Slurm:
         (self.root / "slurm.conf").write_text(CONFIGURATION.format(**facts))
         (self.root / "gres.conf").write_text(GPUS.format(**facts))
         for number in range(4):
-            # Slurm's generic resources are character devices. The fake ones are /dev/null.
+            # The fake GPUs are devices like /dev/null, since Slurm accepts only character devices as generic resources.
             os.mknod(self.root / f"gpu{number}", 0o600 | 0o020000, os.makedev(1, 3))
         key = self.root / "munge/key"
         key.write_bytes(os.urandom(128))

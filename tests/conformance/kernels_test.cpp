@@ -90,7 +90,7 @@ Graph elementwise_graph(DType dtype, int arity, bool condition, std::set<Op>& te
 Graph reduce_graph(DType dtype, bool rows, std::set<Op>& tested) {
   Graph graph;
   std::vector<double> values = special(dtype, 1);
-  // Denormals are left out, because the bound of a product does not include every rounding of a denormal.
+  // Denormals are left out, because the error bound of a product does not include every rounding of a denormal.
   std::erase_if(values, [](double x) { return x != 0 && std::fabs(x) < 1e-5; });
   const int64_t kept = static_cast<int64_t>(values.size()), reduced = 37;
   std::vector<double> literal;

@@ -69,7 +69,7 @@ constexpr Row kRows[] = {
       const NodeId last = to.constant(-1, DType::i64, {6, 2});
       return concat(to, {to.take_along(x, last, 1), y}, 1);
     },
-    [](Builder& to, NodeId x, NodeId) {  // looks up elements by their own coordinates, padded with -2
+    [](Builder& to, NodeId x, NodeId) {  // a gather whose indices are coordinates, padded with -2
       const NodeId at = pad(to, to.iota(DType::i64, {6, 35}, 1), {0, 1}, {0, 1}, -2);
       return to.take_along(x, at, 1);
     },

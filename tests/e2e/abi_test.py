@@ -49,7 +49,7 @@ def main():
             return
         code, said = difference(KEPT, now)
         expect(code == 0, f"{said}\nIf callers of the earlier release go on working, `{pathlib.Path(__file__).name} --write` keeps the new one")
-        # The comparison notices an incompatible change: the position of a struct member changes.
+        # The comparison must notice an incompatible change: here, a member of a struct moves.
         before, found, after = header.read_text().partition("size_t struct_size;")
         expect(found, "warploom.h has no struct to change")
         changed = scratch.root / "changed"

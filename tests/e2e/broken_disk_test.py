@@ -15,8 +15,8 @@ def main():
         path, failing = scratch.path("s"), pathlib.Path(scratch.path("failing"))
         serve = ("warploomd", "--store", scratch.path("a.db"), "--listen", f"unix:{path}")
         scratch.environment.update(LD_PRELOAD=str(BIN / "libfailing_fsync.so"), FAIL_FSYNC=str(failing))
-        # By default, the address sanitizer ends a program if another library is loaded before the sanitizer's own. This option stops it
-        # from checking.
+        # By default, the address sanitizer ends a program if another library is loaded before the sanitizer's own. This option turns that
+        # check off.
         scratch.environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
         daemon = scratch.start(*serve, name="broken")
         del scratch.environment["LD_PRELOAD"]

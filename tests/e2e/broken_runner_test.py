@@ -21,7 +21,7 @@ def main():
         runner.chmod(0o755)
         said = scratch.run(*tune, expect=4, deadline=60).err
         expect("the worker has ended: " in said and "exited with status 127" in said, said)
-        # The store is intact, and the same command continues once there is a runner.
+        # The store is intact: once there is a working runner, the same command continues the search.
         shutil.copy(BIN / "warploom-runner", runner)
         expect("searched" in scratch.run(*tune).out, "it goes on")
 

@@ -20,11 +20,11 @@ def main():
             picture = scratch.root / f"{cover}.svg"
             why = scratch.run("warploom", "inspect", file, "--stage", "plan", "--cover", cover, "--why", "--svg", picture).out
             expect("us" in why and "KB" in why or "MB" in why, f"{cover}: {why}")
-            # The first line of the plan says how many kernels the cover has before tuning. Which kernels a bundle has depends on measured
-            # times.
+            # The number of kernels is taken from the first line of the plan, which gives it before tuning, and not from a bundle, since the
+            # kernels of a bundle depend on measured times.
             kernels[cover] = int(re.match(r"# (\d+) kernels instead of 8", why)[1])
             expect(picture.read_text().startswith("<svg"), f"{cover}: {picture.read_text()[:200]}")
-        # Together, the sources of all kernels with their preludes are larger than the limit of one message.
+        # Together, the sources of all kernels with their preludes are larger than one message may be. They must be shown nevertheless.
         file.write_text(graphs.distinct_ops(2000))
         shown = scratch.run("warploom", "inspect", file, "--stage", "source").out
         expect(len(re.findall("^# g[0-9]+: ", shown, re.M)) == 2000, f"sources: {shown[:500]}")

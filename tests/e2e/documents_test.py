@@ -90,7 +90,7 @@ def main():
                 check_options(scratch, page.relative_to(SOURCE), words)
                 found += 1
             for link in site_pages.LINK.finditer(text):
-                target = site_pages.target_of(page, link[2])  # target_of() ends the program if there is no such file
+                target = site_pages.target_of(page, link[2])  # if there is no such file, target_of() ends the program
                 if target is not None:
                     check_anchor(page.relative_to(SOURCE), target, link[3])
                 links += 1

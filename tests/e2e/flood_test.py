@@ -20,7 +20,8 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
 def limited():
-    resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT // 2, LIMIT))  # the coordinator raises its soft limit to the hard one
+    # At its start, the coordinator raises its soft limit of open descriptors to the hard limit.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT // 2, LIMIT))
 
 
 def descriptors(pid):

@@ -16,7 +16,7 @@ SOFTMAX_MATMUL = """graph {
 }
 """
 
-# A matrix product with a weight, and tanh of it.
+# The tanh of a matrix product with a weight.
 LAYER = """graph {
   %0 = input "x" : f32[24,64] normal(0,1)
   %1 = input "w" : f32[64,40] normal(0,1)
@@ -75,7 +75,7 @@ PRODUCTS = """graph {
 }
 """
 
-# A 3x3 and a 1x1 convolution with an activation between them, and sums of its pixels.
+# A 3x3 and a 1x1 convolution with an activation between them. The second output is the sum of the activation over all pixels.
 CONVOLUTIONS = """graph {
   %0 = input "x" : f32[16,9,9] normal(0,1)
   %1 = input "w" : f32[16,3,3,32] normal(0,1)
@@ -115,7 +115,7 @@ ZERO_REDUCED = """graph {
 }
 """
 
-# A graph that has its input as an output, twice.
+# A graph that has its input as two of its outputs.
 PASS_THROUGH = """graph {
   %0 = input "x" : f32[4,4] normal(0,1)
   %1 = exp %0 : f32[4,4]

@@ -22,7 +22,7 @@ MODELS = SOURCE / "tests/data"
 SKIPPED = 77
 SCALE = float(os.environ.get("WARPLOOM_TEST_SCALE", "1"))
 WHOLE = SCALE >= 1  # if false, tests leave out repetitions that add little (tests/unit/fuzz.h)
-# A shell makes commands in the background ignore SIGINT, which their children would inherit.
+# A shell makes commands that it starts in the background ignore SIGINT, and their children inherit that. A handler undoes it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 PATIENCE = float(os.environ.get("WARPLOOM_PATIENCE", "1"))  # factor on every deadline, for slow builds with sanitizers
 

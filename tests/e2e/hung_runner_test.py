@@ -20,12 +20,12 @@ def descendants_of(pid):
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return found  # the process has ended
+        return found  # the process has ended meanwhile
     for thread in threads:
         try:
             found += map(int, pathlib.Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
         except OSError:
-            pass  # the thread has ended
+            pass  # the thread has ended meanwhile
     return found + [inner for child in found for inner in descendants_of(child)]
 
 

@@ -25,7 +25,7 @@ def main():
         report = scratch.run("warploom", *command, "--trials", 8, "--json", "-").json()
         expect(trials_in(store) >= stored, "trials were lost")
         expect(report["groups"], "no report")
-        # SIGKILL loses no stored trial either. The next start of the command cancels the job that the killed one has left.
+        # Even SIGKILL loses no stored trial. When the command is started again, it first cancels the job that the killed process has left.
         again = ("tune", "g.graph", "--store", store, "--strategy", "random", "--seed", 9, "--retune")
         child = scratch.start("warploom", *again, "--trials", 400, name="killed")
         until(lambda: trials_in(store) >= stored + 8 or child.process.poll() is not None, 120, "more trials are stored")

@@ -92,7 +92,9 @@ def every_place(scratch):
     for kind, make in KINDS.items():
         for command, name in rows(scratch):
             if (kind, name) in (("folder", "k.npz"), ("holes", "data.bin")):
-                continue  # Allowed, so not tested: weights in a folder of arrays, and external data in a part of a file of any size.
+                # Both cases are allowed, so they are left out: weights in a folder of arrays, and external data that lies in a part of a
+                # larger file.
+                continue
             shutil.rmtree(root / "broken", ignore_errors=True)
             shutil.copytree(root / "tuned", root / "broken")
             remove(root / name)
@@ -118,7 +120,7 @@ def the_reason_is_said(scratch):
     said = scratch.run("warploom", "run", "tuned", "--input", "x=k.npy", deadline=DEADLINE, expect=2).err
     expect("cannot read k.npy: it is a named pipe, expected a regular file" in said, said)
     remove(root / "k.npy")
-    # Writes weights that exceed any memory, in a sparse file of their size.
+    # The weights are larger than any memory. Their file is sparse, so it takes hardly any space on the disk.
     external_model(root / "huge.onnx", "holes.bin", HUGE // 4)
     with_holes(root / "holes.bin")
     said = scratch.run("warploom", "run", "tuned", "--weights", "huge.onnx", deadline=DEADLINE, expect=2).err

@@ -59,8 +59,9 @@ class Fleet:
 
 
 def tune_command(fleet, graph):
-    # The disturbed and the undisturbed fleet must propose the same candidates. With other covers, measured times decide whether the parts
-    # of a group are tuned as well; with several rounds at once, candidates depend on the number of workers.
+    # The disturbed and the undisturbed fleet must propose the same candidates. So the cover is one kernel per op, since measured times
+    # decide in other covers whether the parts of a group are tuned as well; and rounds come one at a time, since the candidates of several
+    # rounds at once depend on the number of workers.
     return ("tune", graph, "--server", fleet.address, "--trials", TRIALS, "--cover", "one-per-op", "--strategy", "random", "--seed", 5, "--at-once", 1)
 
 

@@ -26,7 +26,7 @@ MOST_SLOPE_MB = 1.0  # largest growth per hour of the bytes that the heap holds
 MOST_RESIDENT = 1.25  # largest allowed ratio of the resident memory in the last quarter of the test to that in the second quarter
 LONG_S = 1200  # length in seconds of the shortest test whose memory is judged
 REST_S = 60  # seconds from one rest to the next; in a rest, the load pauses
-LOOKS = 8  # samples of the heap in one rest
+LOOKS = 8  # number of samples of the heap in one rest
 
 
 class Sample:

@@ -26,7 +26,8 @@ namespace {
 // Returns why the emulator would execute a line of assembly wrongly, or "".
 std::string misread(absl::string_view line) {
   line = absl::StripAsciiWhitespace(line);
-  // Clang merges memory accesses to neighbouring elements into words at any address, as the hardware allows.
+  // Clang merges memory accesses to neighbouring elements into words at any address. The hardware allows this, but the
+  // emulator accesses words of local memory only at multiples of four bytes.
   static const std::regex* const kLocalWord = new std::regex("ds_.*_b(32|64|96|128) .*offset:(\\d+).*");
   std::cmatch local;
   if (std::regex_match(line.begin(), line.end(), local, *kLocalWord) && std::stoi(local[2]) % 4 != 0)
@@ -43,7 +44,7 @@ std::string misread(absl::string_view line) {
 
 // Returns why the emulator would execute a kernel wrongly, or "".
 std::string misread_of(const std::string& assembly) {
-  // The upper half of a small negative 24-bit product is -1; the emulator computes 0.
+  // For a small negative product, v_mul_hi_i32_i24 must return -1; the emulator returns 0.
   if (absl::StrContains(assembly, "v_mul_hi_i32_i24")) return "computes v_mul_hi_i32_i24 wrongly";
   for (const absl::string_view line : absl::StrSplit(assembly, '\n'))
     if (std::string wrong = misread(line); !wrong.empty()) return wrong;

@@ -1,6 +1,7 @@
-// Kernels as AMD machine code, executed without a GPU: a kernel is compiled as a worker does, and launched by a driver
-// whose device is an emulator of AMD's instructions (emulator.py). The emulator fills local memory and registers with a
-// pattern before every launch, and runs the waves of a block in the order of EMU_ORDER: forward, backward or random.
+// Kernels as AMD machine code, executed without a GPU: a kernel is compiled as a worker compiles it, and is launched
+// by a driver whose device is an emulator of AMD's instructions (emulator.py). The emulator fills local memory and
+// registers with a pattern before every launch, and runs the waves of a block in the order of EMU_ORDER: forward,
+// backward or random.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// A library that is preloaded into a runner and opens the GPU driver when the runner starts. The emulator's driver
-// connects to its device, which is another process, and the runner may open no connections later
+// A library that is preloaded into a runner, and opens the GPU driver when the runner starts: the emulator's driver
+// connects to another process, its device, and a runner that has started may open no connections
 // (worker/drivers/system_calls.h).
 #include <dlfcn.h>
 

@@ -23,8 +23,8 @@ namespace {
 
 using testing::EmulatedDevice;
 
-// Clang merges stores to neighbouring elements into words at any address, as the hardware allows. The emulator stores
-// words only at multiples of four bytes.
+// Whether the emulator can execute the group's stores. Clang merges stores to neighbouring elements into words at any
+// address, as the hardware allows, but the emulator stores words only at multiples of four bytes.
 bool stores_whole_words(const Graph& group) {
   return std::ranges::all_of(group.outputs, [&](const Output& output) {
     const Node& node = group.nodes[output.node];
@@ -32,8 +32,9 @@ bool stores_whole_words(const Graph& group) {
   });
 }
 
-// The emulator computes wrongly with 16-bit halves of registers while some lanes are inactive. For RDNA3, clang 22
-// assembles values in such halves from bytes that are loaded one by one.
+// Whether the kernel loads bytes at least four at a time, or is not for RDNA3. For RDNA3, clang 22 assembles bytes
+// that are loaded one by one in 16-bit halves of registers, with which the emulator computes wrongly while some lanes
+// are inactive.
 bool loads_bytes_in_words(const Kernel& kernel) {
   if ((target_named(kernel.target).value()->features & kWmma) == 0) return true;
   bool words = true;
@@ -44,8 +45,8 @@ bool loads_bytes_in_words(const Kernel& kernel) {
   return words;
 }
 
-// The emulator takes the bytes of both factors of a WMMA instruction for signed bytes. BytesByMatricesMeanTheirGraphs
-// multiplies bytes that are the same signed and unsigned.
+// Whether the kernel has no matrix instruction for bytes: the emulator takes the bytes of both factors for signed
+// ones. Only BytesByMatricesMeanTheirGraphs runs such instructions, with bytes that are the same signed and unsigned.
 bool multiplies_no_bytes(const Kernel& kernel) {
   bool bytes = false;
   each_instr(kernel.body, [&](const Instr& instr) {
@@ -64,8 +65,8 @@ class Emulated : public ::testing::Test {
     if (EmulatedDevice::get() == nullptr) GTEST_SKIP() << "not started with the emulator (tests/emulated/emulator.py)";
   }
 
-  // Runs one kernel of a group, if `accepts` is true of it, and expects that the kernel is right. Returns whether it
-  // was executed.
+  // Runs one kernel of a group, if `accepts` returns true for it, and expects that its results are right. Returns
+  // whether the kernel was executed.
   bool run(const Graph& group, const Domain& domain, const Space& space, const Point& point, uint64_t seed,
            bool (*accepts)(const Kernel&) = is_computed_rightly) {
     EmulatedDevice& device = *EmulatedDevice::get();
@@ -190,8 +191,9 @@ TEST_F(Emulated, LastRoundsByMatricesMeanTheirGraphs) {
   products(kSeed, testing::scaled(8), testing::many_deep_tiles, two<testing::last_round_points>);
 }
 
-// The emulator computes wrongly with 16-bit halves of registers while some lanes are inactive. On RDNA3, clang 22
-// rounds bf16 in such halves; with these instructions off (-real-true16) the same kernels are right.
+// Whether the emulator rounds the group's bf16 values correctly. Clang 22 rounds bf16 in 16-bit halves of registers on
+// RDNA3, and the emulator computes wrongly with such halves while some lanes are inactive. Without these instructions
+// (-real-true16) the same kernels are right.
 bool rounds_in_all_lanes(const Graph& group, const Machine& machine) {
   const bool halves = (machine.target->features & (kWmma | kWmmaHalves)) != 0;
   return !halves || std::ranges::none_of(group.nodes, [](const Node& node) {

@@ -52,7 +52,8 @@ void break_one(EmulatedDevice& device, uint64_t seed, std::map<std::string, Tall
   for (const char* kind : kBrokenKinds)
     for (const Mutant& mutant : all)
       if (mutant.kind == kind && tally[kind].made < kWanted) by_kind[kind].push_back(&mutant);
-  if (source.threads <= machine.target->gpu.wave) by_kind.erase("barrier");  // a single wave needs no barriers
+  // A kernel of one wave is right without barriers.
+  if (source.threads <= machine.target->gpu.wave) by_kind.erase("barrier");
   if (by_kind.empty()) return;
   const std::string plan = space.text(point);
   const auto right = testing::run_group(device, graph, source, plan, 7);

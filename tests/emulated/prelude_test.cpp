@@ -208,7 +208,7 @@ TEST(EmulatedPreludeText, HasAProbeForEveryFunction) {
   for (const ValueProbe& probe : testing::value_probes()) append(&probes, probe.expression, "\n");
   for (const MoveProbe& probe : testing::move_probes()) append(&probes, probe.statements, "\n");
   for (const char* function : testing::kNotExecuted) append(&probes, function, "\n");
-  // The products by matrices in groups_test.cpp execute these functions.
+  // These functions need no probe, because the matrix products in groups_test.cpp execute them.
   append(&probes, "wl_word\n");
   for (const MatrixInfo& row : matrices()) append(&probes, "wl_mma_", row.name, "\n");
   std::map<std::string, int> defined, named;

@@ -6,7 +6,7 @@ import sys
 import graphs
 from harness import Scratch, expect, skip
 
-SIZES = range(100, 1000, 60)  # sizes of the disks in KiB, from too small for the schema to large enough for everything
+SIZES = range(100, 1000, 60)  # disk sizes in KiB: the smallest is too small for the schema, and the largest is large enough for everything
 
 
 def attempt(scratch, size):

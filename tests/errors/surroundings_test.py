@@ -37,7 +37,8 @@ def faults(scratch):
     yield "objects are empty", {"PATH": tools(scratch, "empty", 'REAL "$@"; for f in *.o *.so; do : > $f; done')}, {}, "known to be right"
     yield "files may not be large", {}, limited(resource.RLIMIT_FSIZE, 8192), ""
     yield "no temporary folder", {"TMPDIR": "/no/such/folder"}, {}, "TMPDIR is /no/such/folder, which is not a folder"
-    if not has_sanitizer(BIN / "warploom"):  # a sanitizer reserves terabytes of address space, so limited memory is not tested with one
+    # With a sanitizer, which reserves terabytes of address space, limits on memory cannot be tested.
+    if not has_sanitizer(BIN / "warploom"):
         yield "no threads", {}, limited(resource.RLIMIT_AS, 300 << 20), "ulimit -v"
         yield "little memory", {}, {"memory": True}, ""
     disks = (("noexec", "noexec,size=64m", "mounted noexec"), ("full disk", "size=32k", ""), ("read-only", "ro,size=64m", ""))

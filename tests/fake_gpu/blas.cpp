@@ -32,8 +32,8 @@ struct Object {
   }
 };
 
-// The numbers of attributes in the API; and for each kind of object, the length in bytes of each attribute by its
-// number.
+// The numbers of the attributes in the API and, for each kind of object, a map from the number of an attribute to its
+// length in bytes.
 struct Numbers {
   int batch_count, batch_step;                                            // attribute numbers of matrix layouts
   int transpose_a, transpose_b, epilogue, bias_pointer, bias_type, op_t;  // attribute numbers of products

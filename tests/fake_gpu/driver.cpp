@@ -107,7 +107,7 @@ int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, int pass, 
     if (std::FILE* file = std::fopen(mark().c_str(), "w")) std::fclose(file);
     return sticky = kLaunchFailed;
   }
-  // The driver itself makes these wrong writes, since the simulator would detect them in a kernel.
+  // The driver makes these wrong writes itself, because the simulator would detect them in a kernel.
   if (kernel.fault == "write_past_the_end") static_cast<float*>(values.back())[1025] = 1;
   if (kernel.fault == "write_to_an_input") static_cast<float*>(values.front())[7] = 1;
   if (kernel.run == nullptr) return kOk;
@@ -158,8 +158,8 @@ int load(void** out, const void* image) {
   const int file = memfd_create("kernel", 0);
   if (file < 0 || write(file, object.data(), object.size()) != static_cast<ssize_t>(object.size())) return kOutOfMemory;
   module->library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  // The descriptor stays open, so that its path is not reused: the loader would take another file of this path for the
-  // same one.
+  // The descriptor stays open. Otherwise another file could get its path, and the loader would take that file for the
+  // one that it has loaded already.
   std::istringstream lines(kernels);
   for (std::string entry, fault; lines >> entry;) {
     Kernel& kernel = module->kernels[entry];

@@ -63,7 +63,8 @@ def run_bundle(scratch, bundle):
     for by in "whole", "steps":
         report = scratch.run("warploom", "run", bundle, "--check", "--check-by", by, "--repeat", 4, "--profile", "--json", "-").json()
         expect(report["correct"] and report["device"] == "cuda:0" and len(report["time"]["samples_ns"]) == 4, report)
-    # The bundle has two kernels or more, since the parts of a kernel replace it if they were measured to be faster.
+    # The bundle has at least two kernels; it has more if a kernel's parts were measured to be faster and have replaced
+    # it.
     expect(len(report["steps"]) >= 2 and all(step["min_ns"] > 0 for step in report["steps"]), report["steps"])
     expect(report["calls"] == len(report["steps"]) and report["memory"]["intermediates"] > 0, report)
     done = scratch.run("warploom", "run", bundle)

@@ -32,7 +32,7 @@ def disturbed(scratch):
     expect("3 of 3 bundles are in calm/bundles" in calm.said, calm.said)
     expect({"softmax", "simple", "products"} == {name.split("/")[0] for name in calm.bundles()}, calm.bundles())
     whole = trials_in(shaken.store)
-    # The same batch once more is answered from the store.
+    # When the same batch is run again, it is answered from the store.
     address = f"unix:{shaken.socket}"
     again = scratch.run("warploom", "batch", "shaken/batch.toml", "--server", address, "--json", "-").json()
     expect([run["state"] for run in again["runs"]] == ["done"] * 3, again)

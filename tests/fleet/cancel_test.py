@@ -98,7 +98,8 @@ class Moments:
         took = time.monotonic() - begin
         if not ended:
             self.slowest[command[0]] = max(self.slowest.get(command[0], 0), took)
-        # A signal that arrives before main() begins has its default action, which ends the process.
+        # A signal that arrives before main() begins has its default action: it ends the process, whose exit code here is then the negative
+        # signal number.
         expect(ended or code in (0, 6, -sent.value), f"{what}: exit code {code}\n{(self.scratch.root / f'stopped{self.count}.log').read_text()}")
         self.expect_nothing_left(what, child.process.pid)
 
@@ -127,7 +128,8 @@ class Moments:
         scratch = self.scratch
         socket = scratch.path("c.sock")
         server = ("--server", f"unix:{socket}")
-        # The coordinator and its worker keep running while commands end, so they have another folder for temporary files than the commands.
+        # The commands' folder for temporary files must be empty when they have ended. The coordinator and its worker, which keep running,
+        # use another folder.
         scratch.environment["TMPDIR"] = str(scratch.root)
         coordinator = scratch.serve(socket, store=scratch.path("c.db"))
         scratch.start("warploom-worker", *server, "--name", "w")
@@ -149,7 +151,7 @@ class Moments:
                     scratch.run("warploom", "cancel", job["name"], *server)
             child.process.send_signal(signal.SIGTERM)
             child.wait(DEADLINE)
-        # The coordinator answers more calls than its pools have threads, so all threads are free again.
+        # The coordinator answers more calls than its pools have threads. So no thread is held by a call whose client was stopped.
         for _ in range(3):
             scratch.run("warploom", "inspect", "small.graph", *server, "--stage", "plan", deadline=DEADLINE)
         coordinator.process.send_signal(signal.SIGTERM)

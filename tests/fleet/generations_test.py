@@ -94,7 +94,7 @@ def main():
         (scratch.root / "signers").write_text(line.strip() + " 365d\n")
         get(scratch, one)
         os.remove(scratch.path("cache/warploom/generations"))
-        # A folder of that name keeps the client from writing the file, but not from continuing.
+        # A folder in place of the file `generations` keeps the client from writing the file. The client continues nevertheless.
         os.mkdir(scratch.path("cache/warploom/generations"))
         get(scratch, one)
 

@@ -8,7 +8,8 @@ import shutil
 import graphs
 from harness import Scratch, expect, listening, shown, skip, until
 
-# Code that makes the file which an environment variable names. Only the client's process has this variable.
+# Code that creates a file whose path is in an environment variable. Only the client's process has this variable, so the file shows that the
+# code ran in the client.
 MARK = r"""
 #include <cstdlib>
 #include <fcntl.h>
@@ -24,7 +25,7 @@ def hostile_compiler(scratch):
     folder = scratch.root / "hostile"
     folder.mkdir()
     (folder / "mark.h").write_text(MARK)
-    for name in ("g++", "clang++"):  # either compiler may have made the winner
+    for name in ("g++", "clang++"):  # both compilers are replaced, since either may have made the winner
         real = shutil.which(name)
         if real is None:
             continue
@@ -50,7 +51,7 @@ class Cell:
 
     def worker(self, who, environment):
         before, self.scratch.environment = self.scratch.environment, environment
-        # The worker has no sandbox, in which the replaced compiler would not be visible. A hostile machine may run anything.
+        # The worker runs without a sandbox, because its replaced compiler is not visible in a sandbox. A hostile worker may choose that.
         flags = ["--server", self.address, "--name", who, "--sandbox", "none", *self.shown(who)]
         self.scratch.start("warploom-worker", *flags, name=f"{self.name}-{who}")
         self.scratch.environment = before

@@ -72,7 +72,7 @@ def asked_too_early(scratch):
         coordinator.kill()
         return code == 0
 
-    # On a busy machine the coordinator may start too late for a client, so several clients are tried.
+    # On a busy machine the coordinator may start so late that the client has given up. So several clients are tried, and one must succeed.
     expect(any(answered(number) for number in range(5)), "no client found a coordinator that was started after it")
 
 

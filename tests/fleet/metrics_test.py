@@ -64,7 +64,7 @@ def counts(scratch):
     scratch.run("warploom", "undrain", *server)
     expect(tune.wait(120) == 0, (scratch.root / "tune.log").read_text())
     scratch.run("warploom", "get", "ab" * 32, *server, expect=3)
-    # A call is counted when it ends, which may be after its caller has received the answer.
+    # A call is counted when it ends, which may be after its caller has received the answer. So the test waits for the count.
     miss = 'warploom_rpc_requests_total{code="NOT_FOUND",method="warploom.v1.KernelStore/GetKernel"}'
     until(lambda: miss in values(ask(f"http://{where}/metrics")[1]), 60, "the miss is counted")
     text = ask(f"http://{where}/metrics")[1]

@@ -42,7 +42,7 @@ def built_by_the_client(scratch):
     expect("not confirmed: 1 of 1 kernels; whoever uses them builds" in done.out, done.out)
     expect([group["built"] for group in report["groups"]] == [False], report["groups"])
     scratch.run("warploom", "run", "plain.out", "--check")
-    # Without a compiler, the client cannot build the objects that it may not load.
+    # The client may not load objects that other machines have built. Without a compiler, it cannot build them itself either.
     path = scratch.environment["PATH"]
     (scratch.root / "nothing").mkdir()
     scratch.environment["PATH"] = scratch.path("nothing")

@@ -13,7 +13,7 @@ from graphs import onnx_model
 from harness import BIN, SOURCE, Scratch, expect, has_sanitizer, skip, until
 from onnx import TensorProto, helper
 
-# The first words of commands. Other lines belong to the text of files and programs.
+# The first words of commands in the code blocks of a page. A line with another first word is part of a file's text or of a program's output.
 RUN = {"warploom", "warploomd", "warploom-worker", "warploom-train", "deploy/certificates.sh", "openssl", "sign", "touch", "echo", "tar"}
 DEFINES = ("new=", "sign()")  # beginnings of lines that define a shell variable or function for later commands
 EMPTY_HOME = {"README.md", "certificates.md", "fleet.md"}  # pages whose commands make the certificates
@@ -101,7 +101,7 @@ class Page:
 
     def after(self, words):
         """Waits until a command has taken effect."""
-        # A coordinator reads new rows of the callers file only at intervals.
+        # A coordinator reads the callers file only at intervals, so a new token is unknown for some seconds.
         if words[:2] == ["warploomd", "token"] and self.coordinator is not None:
             jobs = ["warploom", "jobs", "--server", self.address, "--tls-ca", "ca.pem", "--token-file", words[-1]]
             until(lambda: self.scratch.run(*jobs, expect=None).code == 0, 30, f"{words[-1]} is known")

@@ -24,7 +24,7 @@ def start_worker(scratch, address, name, number):
 
 
 def preempt(scratch, address, workers, name, how, number):
-    name = name.split("/")[-1]  # the name without the principal in front of it
+    name = name.split("/")[-1]  # the worker's name without its principal
     child = workers[name].process
     if how == signal.SIGSTOP:
         child.send_signal(signal.SIGSTOP)

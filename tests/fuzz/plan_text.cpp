@@ -1,5 +1,5 @@
-// Any text is read as the plan of a reduction of rows and of a matrix product. The space refuses the text, or parses it
-// to a legal point, whose own text parses to the same point.
+// Any text is read as a plan, once for a reduction of rows and once for a matrix product. The search space of the group
+// refuses the text, or parses it to a legal point whose own text parses to the same point.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -120,9 +120,10 @@ TEST_P(GoldenTest, SaysWhatItComputes) {
     for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
       EXPECT_NE(noted.text.find(cat("// %", id, " = ")), std::string::npos) << "the listing has all nodes";
       const Op op = graph.nodes[id].op;
-      // The code of a stitched or packed group names the nodes of its stages or members, which have their own graphs.
+      // In a stitched or packed group, comments name the nodes of the graphs of its stages or members, and not those
+      // of the group's graph. No instruction computes a constant. So no comment is expected for either.
       if (listing.size() > 1 || op == Op::constant) continue;
-      // An online sum has no value of its own for the exponential that it adds.
+      // An online sum adds exponentials without a value for each, so no comment names the nodes of exponentials.
       const bool online = schedule[kOnline] != 0 || schedule[kOnlineChunk] != 0;
       const bool computes = (class_of(op) == OpClass::kElementwise && !online) || class_of(op) == OpClass::kContract ||
                             is_reduction(graph, id);

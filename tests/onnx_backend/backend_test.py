@@ -42,7 +42,7 @@ FLOOR = 0.985  # smallest share of the cases in scope that must pass
 def read_output(path):
     """Reads an array that run_onnx wrote. A .npy file does not distinguish the float types of ml_dtypes, so they are told apart here."""
     data = path.read_bytes()
-    if b"'|f1'" in data[:128]:  # ml_dtypes writes headers with '|f1', which NumPy cannot read
+    if b"'|f1'" in data[:128]:  # ml_dtypes writes float8_e5m2 as '|f1', which NumPy cannot read, so it is read as bytes
         return np.load(io.BytesIO(data.replace(b"'|f1'", b"'|u1'", 1))).view(ml_dtypes.float8_e5m2)
     array = np.load(io.BytesIO(data))
     if array.dtype.kind == "V":
@@ -60,7 +60,7 @@ def difference(got, expected, rtol, atol):
         wrong = got != expected
     else:
         if got.dtype == ml_dtypes.bfloat16:
-            rtol = max(rtol, 2**-6)  # the backend tests of the package use this tolerance as well
+            rtol = max(rtol, 2**-6)  # the onnx package's own backend tests allow this relative error for bfloat16 as well
         got, expected = got.astype(np.float64), expected.astype(np.float64)
         with np.errstate(all="ignore"):
             wrong = ~((np.abs(got - expected) <= atol + rtol * np.abs(expected)) | (got == expected)

@@ -53,7 +53,7 @@ def sets_of(case, model):
         return
     known = {w.name for w in model.graph.initializer}
     inputs = [i for i in model.graph.input if i.name not in known]
-    if case.url is not None:  # the package has one expected output of a real model, for the input that is computed here
+    if case.url is not None:  # For a real model, the onnx package has one expected output; it belongs to the input that is computed here.
         value = inputs[0].type.tensor_type.shape
         shape = [d.dim_value if d.HasField("dim_value") else 1 for d in value.dim]
         count = int(np.prod(shape))
@@ -224,7 +224,7 @@ def write(case, folder):
     folder.mkdir(parents=True)
     known = {w.name for w in case.model.graph.initializer}
     order = [value.name for value in case.model.graph.input if value.name not in known]
-    if len(order) != len(case.inputs):  # initializers may also be listed as inputs
+    if len(order) != len(case.inputs):  # The case has values for initializers too, which a model may also list as inputs.
         order = [value.name for value in case.model.graph.input]
     arrays = {name: value for name, value in zip(order, case.inputs) if isinstance(value, np.ndarray)}
     model = fixed_shapes(case.model, arrays)

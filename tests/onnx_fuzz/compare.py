@@ -8,10 +8,11 @@ import numpy as np
 
 import values
 
-# Allowed error of a peer in one operation, in units in the last place. It is this large because peers use functions of the C library, or
-# faster ones.
+# Allowed error of a peer (another implementation of ONNX) in one operation, in units in the last place. It is this large because peers use
+# functions of the C library, or faster and less exact ones.
 ULPS = 16
-# Operators whose results are sums of large terms or of terms of both signs, so that peers' results have the rounding errors of these terms.
+# Operators whose results are sums of large terms or of terms of both signs. A peer's results have the rounding errors of these terms, so
+# the allowed error is relative to the largest element.
 MIXING = "DFT|STFT|(Batch|Group|Instance|Layer|MeanVariance)Normalization|(Blackman|Hann|Hamming)Window"
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8e4m3fn": ml_dtypes.float8_e4m3fn,
           "f8e5m2": ml_dtypes.float8_e5m2, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8, "u64": np.uint64,
@@ -51,11 +52,12 @@ def difference(got, bound, want, mixes, rounding=None):
     mine = got.doubles if isinstance(got, Typed) else got
     with np.errstate(all="ignore"):
         if not values.is_float(want.dtype):
-            if isinstance(got, Typed) and want.dtype.itemsize == 8:  # doubles have 53 bits
+            if isinstance(got, Typed) and want.dtype.itemsize == 8:  # an integer of 64 bits may not fit the 53 bits of a double
                 wrong = np.abs(mine - want.astype(np.float64)) > np.abs(mine) * 2.0**-52
             else:
                 wrong = mine.astype(want.dtype) != want
-            # An integer whose error is within `bound` counts as right, since it may follow from a rounding or comparison of floats.
+            # An integer whose error is within `bound` counts as right, since it may be the result of rounding or comparing floats that have
+            # errors.
             if bound is not None:
                 wrong &= ~(np.abs(mine - want.astype(np.float64)) <= bound)
         else:

@@ -36,7 +36,7 @@ def answers(stored, arrays, dtypes):
         if operator in FORMULAS:
             try:
                 made = FORMULAS[operator](Node(model, arrays), dtypes)
-            except (ValueError, IndexError, TypeError, OverflowError):  # the formula cannot compute such a node
+            except (ValueError, IndexError, TypeError, OverflowError):  # the formula does not cover this node
                 made = None
             for one in made if isinstance(made, list) else [made]:
                 if one is not None:

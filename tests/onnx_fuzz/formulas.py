@@ -204,7 +204,7 @@ def shrink(node, dtypes):
 def resize(node, dtypes):
     """The reference implementation's interpolation, in doubles. In the mode `nearest`, offsets are interpolated, and elements are gathered
     by the offsets."""
-    old = node.opset < 11  # coordinates are computed as in the operator Upsample
+    old = node.opset < 11  # before opset 11, coordinates are computed as in the operator Upsample
     x, scales, sizes = node.inputs[0], *(node.inputs[i] if i < len(node.inputs) else None for i in ((1, 9) if old else (2, 3)))
     scales = np.array(node.get("scales", scales))
     if "axes" in node.attributes or node.get("coordinate_transformation_mode", b"") == b"tf_crop_and_resize":

@@ -68,7 +68,7 @@ def made(number, seed, paths, base):
         return None
     node = model.graph.node[0]
     name = f"{seed}_{number}_{node.op_type}"
-    # Shapes, axes and counts are inputs in ONNX, but must be constants for the importer.
+    # Shapes, axes and counts are inputs in ONNX. They become constants here, since the importer accepts them only as constants.
     case = cases.Case(name, "node", model, list(arrays.values()), [], 0, 0)
     few = cases.constant_sets(case, arrays)
     shutil.rmtree(base / name, ignore_errors=True)

@@ -19,7 +19,7 @@ PLACES = {"indices", "shape", "axes", "axis", "starts", "ends", "steps", "repeat
           "dft_length", "frame_step", "frame_length", "size", "cond", "target", "position_ids", "write_indices", "num_mel_bins", "limit",
           "start", "delta", "past_sequence_length", "seqlens_k", "total_sequence_length", "I", "condition_length", "nonpad_kv_seqlen",
           "input_ids", "segment_ids", "scale", "zero_point", "x_scale", "y_scale", "x_zero_point", "y_zero_point"}
-# Inputs that get only ordinary values, such as scales. With infinities among intermediate values, results would depend on the order of
+# Inputs that get only ordinary values, such as scales. If they made intermediate values infinite, results would depend on the order of
 # operations.
 TAME = {"scale", "x_scale", "y_scale", "a_scale", "b_scale", "w_scale", "w_scales", "scales", "roi", "rois", "iou_threshold", "score_threshold"}
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(bfloat16)": ml_dtypes.bfloat16,
@@ -135,7 +135,7 @@ def texts_of(operator):
 def change_attribute(rng, model):
     schema, node = schema_of(model), model.graph.node[0]
     names = sorted(schema.attributes) if schema is not None else [a.name for a in node.attribute]
-    if not names or node.op_type == "Constant":  # a Constant must have exactly one attribute
+    if not names or node.op_type == "Constant":  # a Constant keeps its only attribute, since it must have exactly one
         return
     name = names[rng.integers(len(names))]
     held = next((a for a in node.attribute if a.name == name), None)
@@ -169,7 +169,7 @@ def draw_inputs(rng, base, model):
         name = parameter.name if parameter is not None else ""
         low, high = base.ranges.get(value.name, [-10, 10])
         mean, stddev = base.stats.get(value.name, [0.0, 1.0])
-        # In recurrent operators, results for huge values would depend on the order of sums, so values are small.
+        # The values are small for recurrent operators, whose results for huge values depend on the order of sums.
         place = parameter is None or name in PLACES or name in TAME or node.op_type in ("RNN", "GRU", "LSTM")
         array = values.draw(rng, dtype, shape, low, high, mean, stddev, tame=place)
         if name in ("B", "b") and node.op_type in ("Div", "Mod") and np.dtype(dtype).kind in "iu":

@@ -42,7 +42,7 @@ def kinds(array):
     if np.isinf(size).any():
         found.add("infinities")
     finite = size[np.isfinite(size)]
-    if (finite > float(facts.max) ** 0.25).any():  # sums of squares and of fourth powers of such values may overflow
+    if (finite > float(facts.max) ** 0.25).any():  # sums of squares and of fourth powers of numbers above this limit may overflow
         found.add("large numbers")
     if ((finite > 0) & (finite < float(facts.tiny) ** 0.25)).any():
         found.add("small numbers")

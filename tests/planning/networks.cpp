@@ -75,8 +75,8 @@ class Network {
     return channelwise(Op::add, channelwise(Op::mul, x, 1), 1);
   }
 
-  // Normalises x over `axes` as layers do, sometimes without the mean or the bias. Scale and bias are vectors along
-  // `axis`.
+  // Normalises x over `axes` as a normalisation layer does, sometimes without its mean or its bias. The layer's scale
+  // and bias are vectors along `axis`.
   NodeId norm(NodeId x, const std::vector<int64_t>& axes, int64_t axis) {
     double count = 1;
     for (int64_t a : axes) count *= static_cast<double>(shape(x)[a]);
@@ -259,7 +259,7 @@ class Network {
     return x;
   }
 
-  // A gate as in recurrent cells: the sigmoid of one half of the features, times tanh of the other half.
+  // A gate as in recurrent cells: a linear layer, the sigmoid of one half of its features times tanh of the other half.
   NodeId gate(NodeId x) {
     const int64_t rows = shape(x)[0], width = shape(x)[1];
     const NodeId both = linear(x, 2 * width);
@@ -272,7 +272,7 @@ class Network {
   Builder b_;
   DType dtype_ = DType::f32;
   int parameters_ = 0;
-  std::vector<NodeId> further_;  // outputs of the network besides its last value
+  std::vector<NodeId> further_;  // outputs of the network in addition to its last value
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Planning ends within a number of steps. Planning means the plan of a network, and for each of its groups the space, a
-// first kernel and the next proposals. A million steps take about a second. Steps and not seconds are counted, so that
-// no test depends on how busy the machine is. bench/planning/planning.cpp measures the seconds.
+// Tests that planning ends within a bounded number of steps. Planning means the plan of a network and, for each of its
+// groups, the space, a first kernel and the next proposals. Steps and not seconds are counted, so that no test depends
+// on how busy the machine is; a million steps take about a second. bench/planning/planning.cpp measures the seconds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,8 +20,9 @@ namespace {
 
 constexpr uint64_t kMostSteps = 20'000'000;
 constexpr int64_t kNetworks = 400, kMostNetworks = 2000;
-constexpr uint64_t kParts = 32;      // number of tests that share the networks; with all targets each takes minutes
-constexpr size_t kModelTargets = 1;  // number of targets for each exported model in `make test`
+// Number of tests among which the networks are divided; each takes minutes with all targets.
+constexpr uint64_t kParts = 32;
+constexpr size_t kModelTargets = 1;  // number of targets for which each exported model is planned in `make test`
 
 Device device_of(const Target& target, int threads) {
   Device device;
@@ -39,7 +40,7 @@ std::vector<const Target*> all_targets() {
   return out;
 }
 
-// Returns all targets if the test's scale is 1 or more, else one CPU and one GPU, which depend on `turn`.
+// Returns all targets if the test's scale is 1 or more; otherwise one CPU and one GPU, which `turn` selects.
 std::vector<const Target*> some_targets(uint64_t turn) {
   const std::vector<const Target*> all = all_targets();
   if (testing::test_scale() >= 1) return all;
@@ -60,7 +61,8 @@ void expect_planned(const std::string& graph, const Device& device, const std::s
   for (const PlannedGroup& group : plan->groups) {
     const auto opened = warploom_compiler().open(group.graph, plan->machine);
     if (!opened.ok()) {
-      // A fused group may be refused, since its parts take its place; a part must have a kernel.
+      // A fused group may be refused, since its parts are then used in its place. A group that is a part must have a
+      // kernel.
       EXPECT_EQ(group.part_count, 0) << device.target << ": " << opened.status() << "\n" << group.text;
       EXPECT_TRUE(absl::IsUnimplemented(opened.status())) << opened.status();
       continue;
@@ -79,8 +81,7 @@ void expect_planned(const std::string& graph, const Device& device, const std::s
 
 class Planning : public ::testing::TestWithParam<uint64_t> {
  protected:
-  // Returns the range of seeds of this part, when all parts together have `all` networks: the first seed, and the one
-  // after the last.
+  // Returns the range of seeds of this part's share of `all` networks: the first seed, and the one after the last.
   static std::pair<uint64_t, uint64_t> seeds(int64_t all) {
     const uint64_t first = testing::test_seed(1), count = static_cast<uint64_t>(all), part = GetParam();
     return {first + count * part / kParts, first + count * (part + 1) / kParts};
@@ -98,7 +99,7 @@ TEST_P(Planning, OfRandomNetworksEnds) {
   }
 }
 
-// When the caller cancels, planning does little more work and returns the caller's status.
+// After the caller has cancelled, planning does little more work and returns the caller's status.
 TEST_P(Planning, EndsWithItsCaller) {
   const auto [first, last] = seeds(testing::scaled(4 * kParts));
   for (uint64_t seed = first; seed < last; ++seed) {
@@ -143,7 +144,7 @@ void expect_models_planned(const std::string& folder) {
   }
 }
 
-// A network with stitched groups that on some machines have no legal schedule among the first choices.
+// The network has stitched groups that on some machines have no legal schedule among the first choices of values.
 TEST(PlanningOf, APlainNetworkOfConvolutionsEnds) {
   const std::string graph = testing::file_text(WARPLOOM_SOURCE_DIR "/tests/planning/cnn_batch8.graph");
   for (const char* target : {"cpu:amx", "cpu:avx2", "cuda:sm_90a"})

@@ -71,7 +71,7 @@ def cache():
 def tuned(scratch, name, model, made_up=True):
     onnx.save(model, scratch.path(f"{name}.onnx"))
     scratch.run("warploom", "tune", scratch.path(f"{name}.onnx"), "--trials", 2, "--out", scratch.path(name))
-    if made_up:  # generated indices are valid for the model
+    if made_up:  # the generated indices lie inside their axes
         scratch.run("warploom", "run", scratch.path(name), "--check")
     return scratch.path(name)
 
@@ -117,7 +117,7 @@ def main():
         places, after = np.array([[3, -1], [-4, 1]]), x.copy()
         after[places[:, 0], places[:, 1]] = updates
         check(scratch, bundle, {"x": x, "i": places, "u": updates}, {"y": x[places[:, 0], places[:, 1]], "z": after})
-        # The index of the column is outside, although the resulting offset in the flattened matrix is inside.
+        # The column's index is outside its axis, although the offset that results in the flattened matrix is inside the matrix.
         refused(scratch, bundle, {"x": x, "i": np.array([[0, 3], [1, 1]]), "u": updates}, "index 3 is outside an axis of 3 elements")
 
         bundle = tuned(scratch, "single", single())
@@ -129,7 +129,8 @@ def main():
         x, y = rng.normal(size=(1, 2, 2)).astype(np.float32), np.zeros((1, 2, 4), np.float32)
         y[0, [0, 0, 1, 1], [1, 2, 0, 3]] = x.ravel()
         check(scratch, bundle, {"x": x, "i": np.array([[[1, 2], [4, 7]]])}, {"y": y})
-        for place in (-1, 4, 8):  # for the first plane: an index before both planes, one in the second plane, one after both
+        # The range for the first plane is 0 to 3; outside it are an index before both planes, one of the second plane, and one after both.
+        for place in (-1, 4, 8):
             refused(scratch, bundle, {"x": x, "i": np.array([[[1, place], [4, 7]]])}, "outside an axis of 4 elements")
 
         bundle = tuned(scratch, "kept", cache())

@@ -12,7 +12,7 @@ except ImportError as error:
     skip(error)
 
 FAULTS = SOURCE.parent / "shared/data/faults"
-# Three convolutions with norms. Planning this model once did not end. The model is only planned here, since a search takes minutes.
+# A model of three convolutions with norms, whose planning once did not end. It is only planned here, since a search takes minutes.
 PLANNED = "cnn_batch8.graph"
 
 

@@ -19,7 +19,7 @@ except ImportError as missing:
     print(f"skipped: {missing}; `tools/setup.sh python` makes the environment")
     sys.exit(77)
 
-# Factor on the bound for correctly rounded evaluations. onnxruntime's errors are larger, since its kernels use polynomials, reassociated
+# Factor by which onnxruntime's errors may exceed the bound for correctly rounded evaluations. Its kernels use polynomials, reassociated
 # sums, and f32 where Warploom uses f64.
 FACTOR = 2.0
 
@@ -88,7 +88,7 @@ def main():
                     continue
                 try:
                     results = run_peer(report)
-                except Exception as error:  # onnxruntime raises several classes of exceptions
+                except Exception as error:  # all exceptions are caught, since onnxruntime raises several classes
                     failures += 1
                     print(f"FAIL {name}: onnxruntime: {str(error).splitlines()[0][:300]}")
                     continue

@@ -74,7 +74,7 @@ def test_takes_any_memory(model, weights):
     x = np.random.default_rng(3).standard_normal((3, K), np.float32)
     wide = np.zeros((3, 2 * K), np.float32)
     wide[:, ::2] = x
-    odd = np.frombuffer(b"1234" + x.tobytes(), np.float32, offset=4).reshape(3, K)  # read-only, at an address that is no multiple of 64
+    odd = np.frombuffer(b"1234" + x.tobytes(), np.float32, offset=4).reshape(3, K)  # a read-only array whose address is no multiple of 64
     for given in wide[:, ::2], odd, np.asfortranarray(x):
         np.testing.assert_allclose(model(given)[0], expected(x, weights)[0], rtol=1e-5, atol=1e-5)
 
@@ -92,7 +92,7 @@ def test_uses_aligned_memory_in_place(folder, model):
     executor.bind_input(0, None)
     assert executor.input(0).ctypes.data == own.ctypes.data
     del executor, core
-    assert own.sum() == own.sum()  # the array keeps the executor whose memory it views
+    assert own.sum() == own.sum()  # the array keeps the executor alive, whose memory it views
 
 
 def test_calls_at_the_same_time_use_an_executor_each(model, weights):

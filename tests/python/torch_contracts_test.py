@@ -36,7 +36,7 @@ def written_weights(torch, run):
     yield compiled(x).clone()
     layers[2].bias.data = torch.tensor([1.0, 2.0, 3.0])
     yield compiled(x).clone()
-    layers[0].weight.data = layers[0].weight.data.t().contiguous().t()  # the same values with other strides
+    layers[0].weight.data = layers[0].weight.data.t().contiguous().t()  # the same weights with other strides
     yield compiled(x).clone()
 
 
@@ -108,7 +108,7 @@ def promotion(torch, run):
         (t([200, 3], dtype=torch.uint8), 300), (t([16777217, 3]), t([16777216.0, 3.0])), (t([True, False]), t([0.5, 1.5])),
     )  # fmt: skip
     for a, b in pairs:
-        torch._dynamo.reset()  # otherwise Dynamo stops compiling a function after a few types
+        torch._dynamo.reset()  # without a reset, Dynamo stops compiling a function after a few dtypes
         yield run(lambda a, b: (a == b, a != b, a < b, a >= b, a + b, a * b, torch.where(a == b, a, b) if isinstance(b, torch.Tensor) else a))(a, b)
 
 

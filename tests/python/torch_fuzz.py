@@ -14,7 +14,7 @@ import warnings
 
 from harness import BIN, WHOLE, Scratch, expect, torch_child, torch_python
 
-FEW, MANY = 6, 60  # numbers of runs with slightly changed values: FEW for every case, MANY more before a case counts as wrong
+FEW, MANY = 6, 60  # numbers of further runs, with slightly changed values: FEW for every case; MANY more before a case counts as wrong
 
 
 class Expected:
@@ -49,7 +49,8 @@ class Expected:
             self._ranges = [(value.double(), value.double()) for value in self.values]
             self._alike = [torch.ones_like(value, dtype=torch.bool) for value in self.values]
         for number in range(runs):
-            # Share of NaN that are negative; if it is small, a search for the first negative NaN goes far.
+            # The fraction of NaNs that are negative. If it is small, a program that searches for the first negative NaN gets late positions
+            # as results.
             self._negative = (0.5, 1 / 8, 1 / 64)[number % 3]
             made = self._program.run([self._moved(x) for x in self._given], self._moved, by_rule=True)
             for i, (value, wanted) in enumerate(zip(made, self.values)):

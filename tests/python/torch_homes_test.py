@@ -84,7 +84,7 @@ def options():
     ]:
         try:
             called(**given)
-        except Exception as error:  # noqa: BLE001: Dynamo has one of its own around it
+        except Exception as error:  # noqa: BLE001: Dynamo wraps the exception in one of its own
             expect(said in str(error), f"{given}: {error}")
         else:
             expect(False, f"{given} is not raised")

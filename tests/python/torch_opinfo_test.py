@@ -5,5 +5,5 @@
 from harness import torch_tool
 
 if __name__ == "__main__":
-    # `--only ""` chooses all operators, since every name contains the empty word. With --only, the program writes no file of results.
+    # `--only ""` chooses all operators, since every name contains the empty string. With --only, the program writes no file of results.
     torch_tool("bench/torch_backend/operators.py", "--only", "", timeout=7000)

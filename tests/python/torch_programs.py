@@ -218,7 +218,8 @@ def indexed(program, x):
 
 def cast(program, x):
     dtype = program.choose.one(TYPES)
-    if x.dtype.is_floating_point and not dtype.is_floating_point and dtype is not torch.bool:  # the cast of numbers outside of the type is undefined
+    # PyTorch does not define casts to an integer type of numbers that are outside its range.
+    if x.dtype.is_floating_point and not dtype.is_floating_point and dtype is not torch.bool:
         return f"clamped to {dtype}", lambda a: a.nan_to_num(0.0, 100.0, 0.0).clamp(0, 100).to(dtype), ()
     return f"to {dtype}", lambda a: a.to(dtype), ()
 
@@ -314,7 +315,7 @@ class Program:
         operands = (at, *others)
         try:
             made = function(*(self.known[i] for i in operands))
-        except (RuntimeError, TypeError, IndexError, ValueError):  # PyTorch does not have the function for these operands
+        except (RuntimeError, TypeError, IndexError, ValueError):  # PyTorch does not support the function for these operands
             return
         if not 0 < made.numel() <= MOST or made.dtype.is_complex:
             return
@@ -333,27 +334,30 @@ class Program:
                 value = _exact_where_nan(word, value, known[operands[0]], known[operands[1]] if len(operands) > 1 else float(number[0]))
             if by_rule and name.startswith("attention"):
                 value = _attention_by_rule(value, known[operands[0]])
-            if by_rule and name.startswith("layer_norm"):  # the result is 0 for equal elements whose squares overflow
+            if by_rule and name.startswith("layer_norm"):  # the result for equal elements is 0, even if their squares overflow
                 x = known[operands[0]]
                 value = value.where(~(value.isnan() & x.isfinite() & (x.amax(-1, keepdim=True) == x.amin(-1, keepdim=True))), 0)
             if after is not None:
-                if name.startswith(("gelu", "tanhshrink")):  # 1 + erf(x) and 1 - tanh(x) / x have errors in units of 1, also where they are small
+                # The terms 1 + erf(x) and 1 - tanh(x) / x have rounding errors relative to 1, also where their results are small.
+                if name.startswith(("gelu", "tanhshrink")):
                     x = known[operands[0]]
                     value = value + torch.where(x.abs() < 20, x, 0) * (after(torch.ones_like(x)) - 1) / 2
-                if name.startswith(("sigmoid", "mish", "silu", "glu")):  # 1 / (1 + exp(-x)) is 0 where exp(-x) overflows
+                if name.startswith(("sigmoid", "mish", "silu", "glu")):  # 1 / (1 + exp(-x)) becomes 0 where exp(-x) overflows
                     info, x = torch.finfo(torch.promote_types(value.dtype, torch.float32)), known[operands[0]].clamp(-1000, 1000).nan_to_num(0)
                     by = (after(torch.ones_like(value)) - 1) / torch.finfo(value.dtype).eps
                     value = value + (1 if name.startswith("sigmoid") else x) * by * (info.tiny / 16)
-                if name.startswith("add alpha"):  # alpha * b and the sum are rounded separately
+                # Alpha * b and the sum may be rounded separately, so the error of one rounding of x is added.
+                if name.startswith("add alpha"):
                     x = known[operands[0]]
                     value = value + (after(x) - x).nan_to_num(0, 0, 0) if x.dtype.is_floating_point else value
-                if name.startswith(("std", "var")):  # the squares of small values may underflow
+                # The squares of small values may underflow, so an error of the smallest normal number is added.
+                if name.startswith(("std", "var")):
                     info = torch.finfo(value.dtype)
                     value = value + (after(torch.ones_like(value)) - 1) / info.eps * info.tiny
-                if name.startswith("log_softmax"):  # near 0 the error is that of log(sum), which is in units of 1
+                if name.startswith("log_softmax"):  # near 0, the error is that of log(sum), which is relative to 1
                     value = value + (after(torch.ones_like(value)) - 1)
-                # The error of a difference from the mean is relative to the largest difference; a difference as small as the error may
-                # become 0.
+                # The error of a difference from the mean is relative to the largest difference. A difference that is as small as this error
+                # may become 0.
                 if name.startswith("layer_norm"):
                     by, largest = after(torch.ones_like(value)) - 1, value.nan_to_num(0, 0, 0).abs().max()
                     value = torch.where((by > 0) & (value.abs() <= 8 * torch.finfo(value.dtype).eps * largest), 0, value + by * largest)

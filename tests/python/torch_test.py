@@ -34,7 +34,7 @@ def models(torch):
 
     class Mixed(nn.Module):
         def forward(self, x):
-            halves = (x * 2).logcumsumexp(1).chunk(2, dim=1)  # the backend does not have logcumsumexp
+            halves = (x * 2).logcumsumexp(1).chunk(2, dim=1)  # the backend does not support logcumsumexp, so PyTorch runs it
             return torch.where(halves[0] > halves[1], halves[0].exp(), halves[1]), x.t().amax(0)
 
     class Stacked(nn.Module):
@@ -95,7 +95,7 @@ def check_sizes(torch, backend, options):
     """A function that is called with several sizes has kernels for the first size, and right results for all sizes."""
     layers = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.GELU(), torch.nn.LayerNorm(12))
     compiled = torch.compile(lambda x: layers(x).flatten() * x.shape[0], backend="warploom", options=options)
-    backend._sizes.MOST_SIZES = 2  # number of sizes besides the first one, for which PyTorch makes a separate graph
+    backend._sizes.MOST_SIZES = 2  # number of further sizes, after the first one, for which PyTorch makes a separate graph each
     before, kernels = len(backend.report()), []
     with torch.no_grad():
         for rows in (3, 5, 6, 5, 3, 7, 9):
@@ -128,7 +128,7 @@ def child():
         taken = warploom.torch.report()[before]
         left = {"aten.logcumsumexp.default": 1} if name == "mixed" else {}
         expect(taken["kernels"] > 0 and taken["eager"] == left, f"{name}: {taken}")
-        # Dynamo may make a parameter an input twice. It makes the running statistics of a norm inputs as well.
+        # Dynamo may pass one parameter as two inputs, and also passes the running statistics of a norm as inputs.
         expect(taken["weights"] >= len(list(model.parameters())), f"{name}: weights are no constants: {taken}")
 
     check_sizes(torch, warploom.torch, options)

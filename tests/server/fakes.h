@@ -41,7 +41,7 @@ class FakeGroup : public GroupCompiler {
     for (int i = 0; i < n; ++i) plans.push_back(plan(2 + number_of(cat(history, i)) % 100'000));
     return plans;
   }
-  // Returns this group's plan that has the same number as the first known winner.
+  // Returns the plan of this group whose number is that of the first known winner; nothing if there is none.
   std::vector<std::string> nearest(const std::vector<KnownPlan>& known, int) const override {
     if (!known_plans_ || known.empty()) return {};
     return {cat("plan ops=", ops_, known[0].plan.substr(known[0].plan.rfind(' ')))};

@@ -127,7 +127,8 @@ TEST(OneHotGroup, UsesEveryWorker) {
       const std::lock_guard lock(mutex);
       batches.insert(batch.id);
     }
-    together.arrive_and_wait();  // hangs if fewer than kWorkers rounds are handed out at a time
+    // Waits for the other workers, so the test hangs if fewer than kWorkers rounds are handed out at a time.
+    together.arrive_and_wait();
   };
   std::vector<std::unique_ptr<FakeWorker>> workers;
   for (int i = 0; i < kWorkers; ++i)
@@ -147,8 +148,8 @@ TEST(OneHotGroup, UsesEveryWorker) {
       plans.insert(each.plan);
     }
   }
-  // The fake compiler may propose a number twice by chance. Rounds that ignored each other would propose all the same
-  // numbers.
+  // Only the fake compiler's random choice of plans may repeat a plan. If rounds ignored plans that other rounds
+  // measure, they would all propose the same plans.
   EXPECT_LT(measured - static_cast<int64_t>(plans.size()), 8) << "a plan that is being measured is not proposed again";
 }
 
@@ -259,7 +260,7 @@ TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
   for (int restart = 0; restart < restarts; ++restart) {
     std::unique_lock lock(mutex);
     const int before = batches;
-    // The last restarts may come when nothing is left to do.
+    // Waits until more batches are measured, but not for ever: before the last restarts, all work may be done.
     measured.wait_for(lock, std::chrono::seconds(3), [&] { return batches > before + 2; });
     lock.unlock();
     service.reset();

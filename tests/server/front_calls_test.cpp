@@ -35,8 +35,8 @@ int connect_to(const std::string& path) {
   return fd;
 }
 
-// Relays the bytes of one connection between a client and a server until cut(), which the server takes for the death of
-// the client.
+// Relays the bytes of one connection between a client and a server. cut() closes the connection to the server, as the
+// death of the client would.
 class Relay {
  public:
   Relay(const std::string& path, const std::string& server) : server_(server) {
@@ -254,7 +254,7 @@ class GatedCompiler : public FakeCompiler {
   mutable std::latch gate{1};
 };
 
-// Until a restarted coordinator has resumed a job, it sends nothing new to the watches of the job.
+// A restarted coordinator sends a job's watches nothing new before it has resumed the job.
 TEST(Watch, IsQuietWhileAJobIsBeingTakenUp) {
   Scratch scratch;
   std::vector<std::string> names;

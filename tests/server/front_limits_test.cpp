@@ -108,7 +108,7 @@ TEST(Calls, WhoseAnswerDoesNotFitIntoMemoryEndWithAnError) {
   EXPECT_TRUE(absl::IsResourceExhausted(within_memory([&] { return much(4); }).status()));
 }
 
-// It cannot be found out whether a coordinator listens on a datagram socket, so the socket's file is not removed.
+// A coordinator cannot find out whether another one listens on a datagram socket, so it leaves the socket's file alone.
 TEST(Listening, LeavesSocketsThatItCannotAsk) {
   Scratch scratch;
   const std::string path = scratch.path("s");
@@ -307,7 +307,8 @@ TEST(WaitingCalls, BeyondTheirNumberAreRefusedAndTheOthersGetLeases) {
   }
   EXPECT_EQ(polls.ends().size(), static_cast<size_t>(kMore));
   EXPECT_EQ(watch_nothing(), grpc::StatusCode::UNAVAILABLE);
-  // Calls of other kinds are not refused, and the calls that wait get leases.
+  // Beyond the limit of calls that wait, calls of other kinds are still answered, and the calls that already wait get
+  // leases.
   ASSERT_TRUE(service.create("r", trials(8)).ok());
   ASSERT_TRUE(polls.wait(kMore + 1));
   EXPECT_GT(polls.leases(), 0);

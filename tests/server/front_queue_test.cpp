@@ -63,7 +63,7 @@ class Queue : public ::testing::Test {
   std::atomic<int> leased = 0;
   absl::Status fails;
   std::atomic<bool> paused = false;
-  std::list<Asking> calls;  // the calls outlive the queue, which answers them
+  std::list<Asking> calls;  // declared before the queue, which may still answer these calls while it is destroyed
   ReadyQueue queue{{.paused = [this] { return paused.load(); },
                     .lease = [this](const auto& id, const auto& by) { return lease(id, by); },
                     .release =

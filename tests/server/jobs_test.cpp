@@ -41,7 +41,7 @@ TEST(Jobs, SearchedOnceAnsweredFromTheStoreAfterwards) {
   EXPECT_EQ(result.buffers[result.steps[0].arguments[1]].name, "y");
   EXPECT_EQ(result.outputs, (std::vector<Binding>{{"y", result.steps[0].arguments[1]}}));
 
-  // No worker is left, but an answer from the store needs none.
+  // The job needs no worker, since it is answered from the store.
   const int opened = service.compiler.opened;
   const auto again = service.create("r2", trials(24));
   ASSERT_TRUE(again.ok()) << again.status();
@@ -161,8 +161,9 @@ TEST(Refinement, MeasuredTimesMakeTheCoverAnotherOne) {
     if (after == 0) {
       undisturbed = measured;
       using enum Unmeasured;
-      // The times that are known for pricing: first none, then the whole kernel's, then those of its pairs as well.
-      // Lower prices of unmeasured kernels lead to no other cover, so the last call allows measured kernels only.
+      // For each choice of covers: how many kernels had a measured time (none, then the whole kernel, then those of
+      // its pairs too), and the price of the others. Lower likely prices led to no other cover, so the last choice
+      // allows measured kernels only.
       std::vector<std::pair<size_t, Unmeasured>> priced = {{0, kLikely}};
       priced.insert(priced.end(), 4, {1, kLikely});
       priced.insert(priced.end(), 4, {3, kLikely});
@@ -247,8 +248,7 @@ TEST(Jobs, AWholeThatIsTakenApartTriesWhatWonForItsParts) {
     auto service = serve();
     Restart restart(after);
     Hooks hooks = restart.hooks();
-    // Plans of the whole group are slow, except for those with a number that a part has found before in its second
-    // search round.
+    // A plan of the whole group is slow, unless it has the number of a plan of a part from the second search round.
     std::set<std::string> of_parts;
     hooks.judge = [&](const Batch&, Trial* trial) {
       if (trial->outcome != Outcome::kCorrect) return;

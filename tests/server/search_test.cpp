@@ -104,7 +104,7 @@ TEST(Search, NoRecordIsShownToBeSlowerThanTheDefault) {
       << "the search had seen it faster, and the promotion did not";
 }
 
-// A single sample may be false, in whatever phase it was measured.
+// A plan does not win by a single fast sample, of whatever phase, since such a sample may be false.
 TEST(Search, ASingleSampleWinsNothing) {
   const std::string slow = "plan ops=2 number=0", honest = "plan ops=2 number=1";
   EXPECT_EQ(winner({timed(0, slow, {2086, 2090, 2100}), timed(1, honest, {1790, 1795, 1800})},

@@ -209,7 +209,7 @@ inline TuneOptions trials(int64_t n) {
   options.device = fake_device();
   return options;
 }
-// Returns the same options with the cover that a RefiningCompiler refines.
+// Returns trials(n) with the name of the cover that a RefiningCompiler refines.
 inline TuneOptions refined_trials(int64_t n) {
   TuneOptions options = trials(n);
   options.cover = "refined";

@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kBlocks = 20000;
 constexpr int kHostThreads = 2;
 
-// Every block is counted when it ends, and the last one stores 1.
+// Every block adds itself to a count when it ends. The block that ends last stores 1, which shows that no block was
+// missed.
 TEST(SimulatedBlocks, OfSeveralHostThreadsAreAllCounted) {
   const Kernel kernel = testing::kernel_by_hand("cuda:sm_80", 32, 1, kBlocks, DType::u32, 1, 1);
   Source source = emit(kernel, testing::simulator_of(testing::machine_named(kernel.target))).value();

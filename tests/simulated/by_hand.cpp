@@ -74,7 +74,7 @@ Kernel kernel_by_hand(const std::string& target, int team, int teams, int64_t gr
 std::vector<std::string> simulated_differences(const std::vector<Kernel>& kernels, const ChangeText& change) {
   std::vector<std::string> out(kernels.size());
   std::vector<Candidate> candidates;
-  std::vector<size_t> numbers;  // number of the kernel of each candidate
+  std::vector<size_t> numbers;  // for each candidate, the index of its kernel in `kernels`
   for (size_t i = 0; i < kernels.size(); ++i) {
     auto source = emit(kernels[i], machine_named(kernels[i].target));
     if (!source.ok()) {

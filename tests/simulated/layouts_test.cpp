@@ -155,7 +155,7 @@ TEST_P(Layouts, CrossesCombineTheLanesOfTheirAxis) {
     kernel.body.back().axes = {axis};
     kernel.body.push_back(store_instr(2, rows_of(1, waves.shape, 0), false));
     ASSERT_TRUE(verify(kernel).ok()) << verify(kernel) << print(kernel);
-    // Compares the interpreter with sums along the axis that are computed here.
+    // Expects that the interpreter computes the same sums along an axis as this test does without layouts.
     std::vector<std::vector<double>> buffers(2);
     for (int64_t i = 0; i < size; ++i) buffers[0].push_back(static_cast<double>(i));
     buffers[1].resize(elements(waves.shape) * place.teams);
@@ -268,14 +268,14 @@ TEST_P(Layouts, SwizzledBuffersHoldTheElements) {
   expect_right(kernels);
 }
 
-// Errors in the text of moves among threads are caught. Each kernel has one error, of a kind that fits the kernel. Some
-// errors change no value, because another lane or register has a copy, or no thread reads another thread's values after
-// a barrier.
+// The simulator notices errors in the text that moves elements among threads. Each kernel has one error, of a kind
+// that fits the kernel. Some errors change no value, because another lane or register has a copy, or because no
+// thread reads another thread's values after a barrier.
 TEST(BrokenMoves, AreCaught) {
   const std::vector<std::pair<std::regex, const char*>> breakages = {
-      {std::regex("wl_shuffle_xor<(1|2|4|8)>"), "wl_shuffle_xor<$1 * 2>"},  // a lane takes its value from another lane
+      {std::regex("wl_shuffle_xor<(1|2|4|8)>"), "wl_shuffle_xor<$1 * 2>"},  // a lane takes the value of the wrong lane
       {std::regex("wl_shuffle<(\\d+)>\\((.*), (\\(?place.*)\\);"), "wl_shuffle<$1>($2, $3 ^ 1);"},
-      {std::regex("(= \\(place & \\d+\\)) != 0 \\?"), "$1 == 0 ?"},  // a lane takes the element of another register
+      {std::regex("(= \\(place & \\d+\\)) != 0 \\?"), "$1 == 0 ?"},  // a lane takes the element of the wrong register
       {std::regex("wl_barrier\\(\\);"), ";"},
       {std::regex(" \\^ "), " | "},  // combines coordinates and lanes by OR instead of XOR
   };

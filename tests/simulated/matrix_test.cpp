@@ -129,8 +129,8 @@ TEST_P(SimulatedMatrices, OfPersistentBlocksMeanTheirGraphs) {
                {"cuda:sm_80", "cuda:sm_90a"});
 }
 
-// Products whose last tiles are fewer than the blocks that run at the same time, so that several of these blocks share
-// each of them.
+// Products of so many tiles that in the last round, fewer tiles are left than blocks run at the same time. Several
+// blocks then share each of these tiles.
 TEST_P(SimulatedMatrices, OfLastRoundsMeanTheirGraphs) {
   expect_right(seeds(40, 20261210), "simulated_last_round", "wl_last<", testing::many_deep_tiles,
                testing::last_round_points);

@@ -24,8 +24,8 @@ const std::vector<Breakage>& breakages() {
        "wl_shuffle_xor<$1 * 2>"},
       {"bound", "a tail is shorter", std::regex("wl_left\\((\\d+)L - "), "wl_left($1L - WL_LANES - "},
       {"bound", "a store's tail is longer", std::regex("(wl_store_n.*wl_left\\()(\\d+)L - "), "$1$2L + WL_LANES - "},
-      // The pattern excludes the first row of a tile or of a run: it is a multiple of the tile's height, so lowering
-      // its bound by one row may change nothing.
+      // The pattern does not match a bound check of the first row of a tile or run. The number of such a row is a
+      // multiple of the tile's height, so a bound that is lower by one row may exclude the same rows.
       {"bound", "a row less", std::regex("wl_within\\((?!v\\d+\\*\\d+L(?: \\+ \\d+L)?,)([^)]*), (\\d+)L\\)"),
        "wl_within($1, $2L - 1)"},
       {"bound", "a tile less", std::regex("wl_within\\((v\\d+\\*(\\d+)L), (\\d+)L\\)"), "wl_within($1, $3L - $2L)"},
@@ -48,8 +48,8 @@ const std::vector<Breakage>& breakages() {
        "$011 - $2);"},
       {"phase", "nobody arrives", std::regex("wl_arrive(_copied)?\\(.*\\);"), ";"},
       {"phase", "a phase ends with fewer", std::regex("(wl_begin_phases<\\d+, )(\\d+),"), "$1$2 - 1,"},
-      // No mutant swaps two slots: if a ring has two slots, a kernel that swaps them in every step still computes the
-      // right values.
+      // No mutant swaps the two slots of a ring: a kernel that swaps them in every step still computes the right
+      // values.
       {"phase", "a phase is always the first slot's", std::regex("(wl_(?:await|await_near|arrive)\\(p\\d+ \\+ )v\\d+"),
        "$010L"},
       {"pass", "a pass does not wait for the one before", std::regex("if \\(pass == 1\\)"), "if (pass <= 1)"},
@@ -101,8 +101,8 @@ const std::vector<Breakage>& breakages() {
   return *kAll;
 }
 
-// Returns what all lines have in common that one instruction prints, one line for each register: the tile, the buffer
-// and the called functions.
+// An instruction prints one line for each register. Returns what all of its lines have in common, given one of them:
+// the tile, the buffer and the called functions.
 std::string instruction_of(const std::string& line) {
   static const std::regex kTile("t\\d+_"), kName("\\bp\\d+\\b|\\bwl_[a-z_]+|==|\\?"), kNumber("\\d+"),
       kPlace("\\(place(\\*\\d+)? \\+ \\d+\\)");

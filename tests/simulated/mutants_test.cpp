@@ -253,7 +253,7 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
   options.deadline_ns = 300'000'000'000;
   const auto compiled = compile_cpu(candidates, options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  // by breakage: the number of mutants that were caught, and of all mutants
+  // for each breakage: the number of its mutants that were caught, and the number of all its mutants
   std::map<std::string, std::pair<int, int>> tally;
   int caught = 0;
   for (size_t i = 0; i < chosen.size(); ++i) {

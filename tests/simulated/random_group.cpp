@@ -21,7 +21,8 @@ class Generator {
       if (chance(40)) axes_.push_back(i);
     wide_.push_back(input(shape_));
     const int64_t stages = axes_.empty() ? 0 : below(4);
-    bool powers = false;  // whether the latest stage ended with exp(v - max v), which the next stage sums
+    // Whether the latest stage ended with exp(v - max v). If so, the next stage sums these values.
+    bool powers = false;
     for (int64_t stage = 0; stage <= stages; ++stage) {
       for (int64_t i = powers ? -1 : below(4); i >= 0; --i) wide_.push_back(elementwise());
       if (stage == stages) break;

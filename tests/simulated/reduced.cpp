@@ -25,7 +25,8 @@ absl::StatusOr<Kernel> lowered(const Graph& group, const std::string& plan, cons
 }  // namespace
 
 std::string skeleton(const Kernel& kernel, const Machine& machine) {
-  // The number of repeats of a tile is left out, since the tile's instructions do not depend on it.
+  // The register part of a tile's layout, such as "r0 r1 3r", becomes "r", since the tile's instructions do not
+  // depend on it.
   static const std::regex kRepeats("r\\d+( r\\d+| \\d+r)*");
   const std::string text = std::regex_replace(print(kernel), kRepeats, "r");
   std::string out;
@@ -39,7 +40,7 @@ std::string skeleton(const Kernel& kernel, const Machine& machine) {
       out += number == "0" || number == "1" ? number : "#";
     i = std::max(i, end);
   }
-  // The called functions are part of the result, because tails and vector widths decide which functions a text calls.
+  // The result also lists the called functions, because tails and vector widths decide which functions a text calls.
   static const std::regex kCall("\\bwl_[a-z0-9_]+(<[0-9]+>)?");
   const Source source = emit(kernel, machine).value();
   const std::sregex_iterator first(source.text.begin(), source.text.end(), kCall), last;

@@ -110,7 +110,7 @@ void run(const std::string& folder, const std::string& family, bool lazy) {
     }
     compare("in a stream");
   }
-  for (int time = 0; time < 3; ++time) {  // from the second time on, the library launches a CUDA or HIP graph
+  for (int time = 0; time < 3; ++time) {  // the second and third run launch a captured CUDA or HIP graph
     device.run();
     compare("with memory of the device");
   }

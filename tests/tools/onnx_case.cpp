@@ -50,7 +50,7 @@ absl::StatusOr<std::map<std::string, Array>> read_arrays(const std::string& fold
   return arrays;
 }
 
-// The buffers of every value that a step reads or writes, and of every output.
+// The buffers of the values that the kernels of a case read or write, and of the case's outputs.
 class Memory {
  public:
   explicit Memory(const Graph& graph) : graph_(graph), buffers_(graph.nodes.size()), there_(graph.nodes.size()) {}

@@ -22,7 +22,8 @@ namespace wl::testing {
 // Collects the distinct kernels of all cases.
 class Kernels {
  public:
-  // Returns the number of the kernel of `source`, which is identified by the source's entry name.
+  // Returns the number of the kernel with this source. A new kernel is added; kernels with the same entry name are the
+  // same kernel.
   int number_of(Source source);
   const std::vector<Candidate>& all() const { return candidates_; }
   const Source& operator[](int number) const { return candidates_[static_cast<size_t>(number)].source; }
@@ -46,13 +47,15 @@ struct OnnxCase {
 
 using CoverFunction = absl::StatusOr<Cover> (*)(const Graph&, const Machine&);
 
-// Plans a case and adds its kernels to `kernels`. Reads only the folder. Error messages begin with the stage that
-// failed: "import: ", "cover: ", "plan: ", "lower: " or "emit: ".
+// Plans a case: imports its model, and adds the sources of its kernels to `kernels`. Reads files of `folder` only, and
+// compiles nothing. Error messages begin with the stage that failed: "import: ", "cover: ", "plan: ", "lower: " or
+// "emit: ".
 absl::StatusOr<OnnxCase> prepare_case(const std::string& folder, CoverFunction cover, const Machine& machine,
                                       Kernels& kernels);
 
-// Runs the case with the objects (paths, one per kernel) and writes the case's outputs. Memory has red zones, and
-// outputs are poisoned first. Should be called in a child process, since a wrong kernel may crash the process.
+// Runs the case with its compiled kernels (`objects`: a path for each kernel) and writes the case's outputs. Memory
+// has red zones, and outputs are poisoned first. Should be called in a child process, since a wrong kernel may crash
+// the process.
 absl::Status run_case(const OnnxCase& the_case, const Kernels& kernels, const std::vector<std::string>& objects);
 
 }  // namespace wl::testing

@@ -98,7 +98,8 @@ def compare(case, folder, report):
             return f"output {i} is {dtype}{list(shape)}, expected {want.dtype}{list(want.shape)}"
         got, bound = np.fromfile(folder / f"out.{i}.bin", dtype=np.float64).reshape((2, *shape))
         want = want.astype(np.float64)
-        # The oracle's double-precision values lack the roundings between ops, such as those of bfloat16; the bounds include them.
+        # The oracle computes in double precision, without the roundings between ops, such as those to bfloat16.
+        # Its bounds allow for these roundings, so a value within its bound counts as equal.
         with np.errstate(all="ignore"):
             got = np.where(np.isfinite(bound) & (np.abs(got - want) <= bound), want, got)
         try:

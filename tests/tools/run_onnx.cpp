@@ -51,7 +51,8 @@ struct Settings {
   std::string target;
 };
 
-// Shared memory: the child process that prepares the cases writes it, and the parent reads it if the child has crashed.
+// Lies in memory shared by two processes. The child that prepares the cases writes the number of the current case; if
+// the child crashes, the parent reads which case is to blame.
 struct Progress {
   std::atomic<int> preparing{-1};
 };

@@ -48,7 +48,7 @@ std::vector<T> sampled(const std::vector<T>& all, uint64_t turn = 0) {
   return out;
 }
 
-// Returns the first seed of a test, WARPLOOM_TEST_SEED if set, otherwise `otherwise`. Prints the seed.
+// Returns the first seed of a test, which is WARPLOOM_TEST_SEED if that is set, else `otherwise`. Prints it.
 inline uint64_t test_seed(uint64_t otherwise) {
   const char* text = std::getenv("WARPLOOM_TEST_SEED");
   const uint64_t seed = text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
@@ -63,7 +63,8 @@ class Sharded : public ::testing::TestWithParam<int> {
   struct Seeds {
     uint64_t first, last;  // the seeds from `first` up to, but without, `last`
   };
-  // Returns this shard's part of scaled(`count`) seeds, beginning at `otherwise`.
+  // Returns this shard's part of scaled(`count`) successive seeds. The first seed of all shards is WARPLOOM_TEST_SEED
+  // or, if that is not set, `otherwise`.
   static Seeds seeds(int64_t count, uint64_t otherwise) {
     const auto all = static_cast<uint64_t>(scaled(count)), shard = static_cast<uint64_t>(GetParam());
     const uint64_t base = test_seed(otherwise);

@@ -37,7 +37,7 @@ class Browser:
     def __init__(self, scratch, trusted=None):
         flags = [*QUIET, f"--user-data-dir={scratch.path('chromium')}"]
         if os.geteuid() == 0:
-            flags.append("--no-sandbox")  # Chromium's sandbox does not start as root
+            flags.append("--no-sandbox")  # as root, Chromium starts only without its sandbox
         if trusted:
             flags.append(f"--ignore-certificate-errors-spki-list={trusted}")
         theirs_in, self.out = pipe()

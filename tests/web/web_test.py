@@ -74,7 +74,7 @@ def empty(browser, base):
     seen(browser, f"{base}/workers", "No worker has registered")
     seen(browser, f"{base}/records", "No record is here")
     clean(browser, base)
-    # For every answer 404, the browser itself writes a message to the console.
+    # For every answer 404, the browser itself writes a message to the console, which clean() must allow.
     seen_missing = f"{base}/jobs/7"
     browser.open(seen_missing)
     browser.until("document.getElementById('status').innerText.startsWith('There is no job \"7\"')", "it says that the job is not there")

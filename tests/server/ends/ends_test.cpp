@@ -17,7 +17,7 @@
 namespace wl {
 namespace {
 
-// Options without a device: once a worker has registered, the engine's thread pool plans the job.
+// Options that name no device. Such a job is planned when a worker has registered, on the engine's thread pool.
 TuneOptions of_any_device() {
   TuneOptions options;
   options.trials = 8;

@@ -44,8 +44,8 @@ TEST(Overdue, LetsThoseWhoAreKnownComeFirst) {
   EXPECT_EQ(overdue.last_of({"lab/one", "local/one", "local/two"}, now), (Names{"local/one", "local/two"}));
   EXPECT_EQ(overdue.last_of({"local/one", "local/two"}, now), Names{"local/one"}) << "the other may be honest";
   EXPECT_EQ(overdue.last_of({"local/one"}, now), Names()) << "there is nobody else";
-  // A second unnamed worker was slow. Each slow unnamed worker that is noted lengthens the time for which all unnamed
-  // workers come last.
+  // A second worker of an unknown caller was slow. Each such worker lengthens the time for which all workers of unknown
+  // callers come last.
   overdue.noted("local/two", now);
   EXPECT_EQ(overdue.last_of({"lab/one", "local/new"}, now + std::chrono::seconds(100)), Names{"local/new"});
   overdue.noted("lab/one", now);

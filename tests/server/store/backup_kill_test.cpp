@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Calls on files that call `before` ahead of each change of what is on the disk.
+// Passes on all calls on files, and calls `before` ahead of each call that changes what is on the disk.
 class WatchedFiles : public FileCalls {
  public:
   explicit WatchedFiles(std::function<void()> before) : before_(std::move(before)) {}

@@ -116,8 +116,8 @@ TEST(StorePower, WhatWasAcknowledgedSurvivesAPowerCutAnywhere) {
     for (const auto& [name, bytes] : testing::after_power_cut(story.before, story.events, count, random)) {
       std::ofstream(after.path(fs::path(name).filename()), std::ios::binary) << bytes;
     }
-    // Object files are written and synced before the rows that name them, so after a power cut all object files may be
-    // there.
+    // Object files are written and synced before the rows that name them, so a power cut may leave all of them, and
+    // all are copied.
     if (fs::exists(file + ".objects"))
       fs::copy(file + ".objects", after.path("a.db.objects"), fs::copy_options::recursive);
     auto store = open_or_die({.file = after.path("a.db"), .quick_check = true});

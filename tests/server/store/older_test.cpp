@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kNarrow = 5;  // first store format that has a table `payloads` beside its (narrow) table of records
+// First store format that keeps payloads of records in a table of their own, so that rows of records are narrow.
+constexpr int64_t kNarrow = 5;
 
 // Returns the rows of every table, by a text "COLUMNS FROM TABLE". The columns `used_ms` are left out, since reading a
 // store changes them.
@@ -36,7 +37,7 @@ std::map<std::string, Rows> tables_of(const std::string& file) {
   return tables;
 }
 
-// The contents of a store of a format before kNarrow.
+// The contents of a store without a table `payloads`: each row of `records` contains its payload.
 struct WideRows {
   Rows records, blobs, jobs, answers;
   explicit WideRows(const std::string& file)
@@ -51,7 +52,7 @@ struct WideRows {
 // The contents of a store of any format.
 struct Before {
   std::optional<WideRows> wide;
-  std::map<std::string, Rows> narrow;  // the contents of a store whose format is kNarrow or later
+  std::map<std::string, Rows> narrow;  // the rows of every table of a store with a table `payloads`
   explicit Before(const std::string& file) {
     if (number_in(file, "PRAGMA user_version") < kNarrow) {
       wide.emplace(file);
@@ -80,8 +81,8 @@ void expect_all_there(Store& store, const WideRows& before) {
   for (const auto& row : before.answers) EXPECT_TRUE((*store.whole_answer(row[0]))->result == *decode_result(row[1]));
 }
 
-// If the store's format was kNarrow or later, expects that tables still have the rows that they had. The tables may
-// have more columns now.
+// Expects that the tables still have the rows that they had before the update, if the store already had a table
+// `payloads`. The tables may have more columns now.
 void expect_rows(const std::string& file, const Before& before) {
   for (const auto& [from, rows] : before.narrow)
     EXPECT_EQ(rows_of(file, cat("SELECT ", from, " ORDER BY 1, 2")), rows) << from;
@@ -120,8 +121,9 @@ TEST_P(OlderStore, HasAllThatItHad) {
   EXPECT_LT(number_in(file_, "SELECT max(length(bytes)) FROM payloads"), 30'000);
 }
 
-// Counts the moments of an update at which the files on the disk differ: each statement of the migrations, each change
-// that SQLite makes to the disk, and each step of an object's file. The process is killed at one of them.
+// Counts the moments of an update after which the files on the disk differ from those before: each statement of the
+// migrations, each change that SQLite makes to the disk, and each step of an object's file. The process is killed at
+// one of these moments.
 struct Moments {
   int die_at = 0, passed = 0;
   void next() {
@@ -183,7 +185,8 @@ TEST_P(OlderStore, WhoseUpdateIsKilledAnywhereHasAllThatItHad) {
     EXPECT_TRUE(left >= format && left <= Store::schema_version()) << left;
     if (left < Store::schema_version()) {
       ++old;
-      // A store that was migrated to narrow rows has other tables. Its contents are checked below.
+      // If the migrations so far have made the table `payloads`, the tables cannot be compared with the old ones. The
+      // contents are checked below.
       if (format >= kNarrow) {
         expect_rows(seen, before);
       } else if (left < kNarrow) {

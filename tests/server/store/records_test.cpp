@@ -207,7 +207,8 @@ TEST(StoreRecords, BatchesThatAreDoneGoWithTheLastJobOfTheirSearch) {
   EXPECT_EQ(number_in(file, "SELECT count(*) FROM batches"), 1);
 }
 
-// Runs in a child process whose files may have at most 1 MiB (RLIMIT_FSIZE), which acts like a full disk.
+// The store is written by a child process whose files may have at most 1 MiB (RLIMIT_FSIZE), which acts like a full
+// disk.
 TEST(StoreObjects, OneThatDoesNotFitIsRefusedAndLeavesNothing) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");

@@ -208,7 +208,8 @@ TEST(StoreEviction, NewObjectsTakeThePlaceOfUnusedOnesAndOfNoOthers) {
     ASSERT_TRUE(store->put_blob(sha256_hex(object('c')), object('c')).ok()) << "it is there already";
     ASSERT_TRUE(store->put_blob(sha256_hex(object('d')), object('d')).ok()) << "in the place of a";
     EXPECT_FALSE(store->blob(sha256_hex(object('a')))->has_value());
-    // Object b belongs to the served record. The records of c and d may be about to be stored.
+    // No object can be evicted for e: b belongs to the served record, and the records of c and d may be about to be
+    // stored.
     EXPECT_EQ(store->put_blob(sha256_hex(object('e')), object('e')).code(), absl::StatusCode::kResourceExhausted);
     for (const char c : {'b', 'c', 'd'}) EXPECT_TRUE(store->blob(sha256_hex(object(c)))->has_value()) << c;
   }

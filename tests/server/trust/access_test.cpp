@@ -24,7 +24,8 @@ using ::testing::HasSubstr;
 std::shared_ptr<grpc::Channel> as_somebody(const std::string& path, uid_t uid = kSomebody) {
   int fd = -1;
   std::thread([&] {
-    // The raw system call changes the user of this thread only.
+    // The raw system call changes the user of this thread only; the function of the C library changes it for all
+    // threads.
     EXPECT_EQ(syscall(SYS_setresuid, uid, uid, uid), 0) << std::strerror(errno);
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;

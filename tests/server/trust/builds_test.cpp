@@ -18,7 +18,7 @@ Built honest_build(const Source& source, const std::atomic<bool>&) {
   return {.object_sha256 = sha256_hex("object of " + source.text), .compiler = "gcc 12", .why = ""};
 }
 
-// A `judge` of a worker that never agrees with a promotion of another worker.
+// Used as the `judge` of a worker that never confirms a promotion of another worker.
 void deny(const Batch& batch, Trial* trial) {
   if (confirms(batch.phase)) trial->outcome = Outcome::kWrongResult;
 }
@@ -108,8 +108,8 @@ TEST_F(Builds, ServeTheDefaultScheduleWhereNobodyAgrees) {
   }
 }
 
-// Records that were made by a coordinator that does not build, such as an older version, are built once there is one
-// that does.
+// Records made by a coordinator that does not compile sources itself, such as an older version, are compiled later when
+// a coordinator starts that does.
 TEST_F(Builds, AreMadeUpForAfterAStart) {
   start({});
   std::vector<std::string> keys;

@@ -44,8 +44,8 @@ class Generations : public ::testing::Test {
     EXPECT_EQ(answer.heads_size(), 1);
     return answer.heads_size() == 1 ? from_proto(answer.heads(0)) : StoreHead();
   }
-  // Waits until the coordinator has signed all records with its present key, so that its oldest valid generation is
-  // above `above`.
+  // Waits until the coordinator has signed all records with its present key, and its oldest valid generation is
+  // therefore above `above`.
   void await_floor(int64_t above = 0) {
     while (head().oldest <= above) std::this_thread::yield();
   }
@@ -89,8 +89,8 @@ TEST_F(Generations, OfWhatIsInvalidatedAreBelowTheFloorOfTheirKey) {
   EXPECT_FALSE(is_sound(forged));
 }
 
-// When too many single keys have a floor (oldest valid generation), all served records are signed anew, and one floor
-// replaces all of them.
+// When too many tuning keys have a floor (oldest valid generation) of their own, all served records are signed anew,
+// and one floor replaces all of these.
 TEST_F(Generations, AreGivenAnewToAllThatIsServed) {
   start();
   await_floor();
@@ -113,8 +113,8 @@ TEST_F(Generations, AreGivenAnewToAllThatIsServed) {
   expect_sound(store);
 }
 
-// A coordinator with a new key signs records of its former key anew, if that key is among --signers. Other records keep
-// their signatures.
+// A coordinator with a new signing key signs the records of its former key anew, if the former key is among --signers.
+// Other records keep their signatures.
 TEST_F(Generations, AreGivenAnewByAKeyThatIsNew) {
   start();
   await_floor();
@@ -135,8 +135,8 @@ TEST_F(Generations, AreGivenAnewByAKeyThatIsNew) {
   expect_sound(store);
 }
 
-// Another coordinator, with another key, starts with a backup. It knows the generations that the key which made the
-// backup has declared.
+// A coordinator with another signing key starts from a backup. It still knows which generations are valid of records
+// that were signed with the first key.
 TEST_F(Generations, AreKnownToWhoBeginsWithABackup) {
   start();
   await_floor();

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 const std::string kOperatorUri = "spiffe://lab/warploom/operator";
 
-// Returns an openssl value, in DER, for a list of alternative names that has one URI of exactly these bytes.
+// Returns an openssl value, in DER, for a list of alternative names that consists of one URI with exactly these bytes.
 std::string uri_of(const std::string& bytes) {
   const auto length = [](size_t size) { return std::string(1, static_cast<char>(size)); };
   const std::string name = "\x86" + length(bytes.size()) + bytes;
@@ -27,7 +27,7 @@ std::string uri_of(const std::string& bytes) {
 }
 
 struct Case {
-  std::string field;  // the field of the certificate that has the name
+  std::string field;  // the field of the certificate that contains the name
   std::string names = {}, subject = {}, extensions = {};
   Roles roles = kNoRole;
   std::string ca = "ca";  // the certificate authority that issued the certificate

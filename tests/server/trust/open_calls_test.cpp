@@ -68,7 +68,8 @@ TEST_F(Open, LongPollsEndWithTheirToken) {
   wanted.set_wait_s(50);
   v1::AcquireLeasesResponse answer;
   grpc::ClientContext polling;
-  // If the callers file was read again before the call began, the call is refused at once; otherwise while it waits.
+  // If the coordinator has read the callers file again before the call begins, it refuses the call at once. Otherwise
+  // it ends the call while the call waits.
   const grpc::Status end = gpu7.workers->AcquireLeases(&polling, wanted, &answer);
   EXPECT_THAT(end.error_code(), ::testing::AnyOf(grpc::StatusCode::UNAUTHENTICATED, grpc::StatusCode::CANCELLED));
 }

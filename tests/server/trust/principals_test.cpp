@@ -70,8 +70,8 @@ struct Hand : Caller {
   v1::RegisterWorkerResponse enter(const std::string& name) const {
     return Caller::enter(name, fake_device(), sha256_hex("machine of " + name));
   }
-  // Returns a request about a lease in the name of a worker. The calls below return the request's outcome, or "refused
-  // CODE".
+  // Returns a request about a lease in the name of a worker. The functions below send such a request and return its
+  // outcome, or "refused CODE".
   template <typename Request>
   Request about(const std::string& worker, const v1::Lease& lease) const {
     Request request;
@@ -181,7 +181,7 @@ TEST_F(Principals, HoldTheirOwnLeases) {
   EXPECT_EQ(number_in(store, "SELECT count(*) FROM trials WHERE worker LIKE 'guest%'"), 0);
 }
 
-// A worker that renews a lease which it does not hold does not count as alive because of this.
+// A worker that tries to renew a lease which it does not hold does not count as alive because of these calls.
 TEST_F(Principals, AreNotKeptAliveByEmptyCalls) {
   CoordinatorOptions options;
   options.lease_s = 0.3;

@@ -85,7 +85,8 @@ TEST_F(Signing, AThousandChangedRecordsAreRefused) {
     if (!read.ok()) {
       ++by_digest;
     } else if (*read == sent) {
-      ++same;  // the changed bytes still encode the same record, such as with a number that is longer than needed
+      // The changed bytes encode the same record in another way, for example with a number that is longer than needed.
+      ++same;
     } else {
       EXPECT_FALSE(check_signature(*read, signers).ok()) << message.ShortDebugString();
       ++by_signature;
@@ -151,7 +152,7 @@ class Revocation : public WithTokens {
     for (const char* name : {"lab", "guest"}) add_token(name, kWorker);
     CoordinatorOptions options;
     options.signing_key = scratch.path("k");
-    options.lease_s = 0.5;  // a worker that has disconnected soon counts as lost
+    options.lease_s = 0.5;  // leases end soon, so a worker that has disconnected is soon counted as lost
     start(options);
   }
   grpc::Status revoke(const std::string& producer, v1::RevokeProducerResponse* gone) {

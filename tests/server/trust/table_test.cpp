@@ -1,5 +1,5 @@
-// One to three dishonest workers beside none to two honest ones, with and without tokens: no client loads an object
-// that only dishonest workers have made.
+// One to three dishonest workers serve a coordinator together with none to two honest ones, with and without tokens. In
+// no case does a client load an object that only dishonest workers have made.
 #include <gtest/gtest.h>
 
 #include <list>
@@ -59,7 +59,8 @@ TEST_P(Table, OfHostileWorkers) {
   const auto job = service->create("r", trials(16));
   ASSERT_TRUE(job.ok()) << job.status();
   const Job done = service->watch(job->name).back();
-  // Workers without tokens count as one principal, so all of them may be refuted because of what one of them sent.
+  // Workers without tokens count as one principal, so a forged result of one of them may make the coordinator distrust
+  // all. The job must therefore succeed only if there are honest workers and some workers have tokens.
   const bool decided = honest > 0 && known != Known::kNobody;
   EXPECT_TRUE(!decided || done.state == JobState::kSucceeded) << done.error;
   int loaded = 0;

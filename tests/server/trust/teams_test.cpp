@@ -149,7 +149,8 @@ TEST_F(Teams, MayHaveSoManyJobs) {
   EXPECT_TRUE(speech.create("c", trials(18)).ok());
 }
 
-// Calls that name no job or record: the list of workers, and whether an object is stored.
+// Teams are also kept apart by calls that name no job or record: one that lists the workers, and one that asks whether
+// an object is stored.
 TEST_F(Teams, DoNotTellOthersOfTheirWorkersAndObjects) {
   FakeWorker own(by_token("vision"), "secret-name"), shared(by_token("fleet"), "one");
   wait_for_workers(store, 2);

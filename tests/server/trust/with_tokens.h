@@ -1,5 +1,5 @@
-// A fixture with a coordinator on a unix socket whose callers authenticate with tokens, for tests of what depends on
-// the caller.
+// A fixture for tests of what a coordinator does for different callers: a coordinator on a unix socket whose callers
+// authenticate with tokens.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,7 +49,8 @@ class WithTokens : public ::testing::Test {
   Scratch scratch;
   const std::string store = scratch.path("a.db"), callers = scratch.path("callers");
   std::map<std::string, std::string> tokens;  // each caller's token, by the caller's name
-  std::optional<Service> service;             // the coordinator; the calls of this object are the operator's
+  // the coordinator; calls made through this object itself have the operator's rights
+  std::optional<Service> service;
 };
 
 }  // namespace wl

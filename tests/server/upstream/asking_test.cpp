@@ -70,8 +70,9 @@ class FakeUpstream {
   }
   int asked() const { return asked_; }
 
-  v1::KernelRecord record;  // the answer to every question for a record; one without a digest means a miss
-  std::string object;       // the answer to every download
+  // the answer to every request for a record; a record without a digest makes the answer a miss
+  v1::KernelRecord record;
+  std::string object;  // the answer to every download
 
  private:
   struct Kernels final : v1::KernelStore::Service {

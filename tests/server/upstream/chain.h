@@ -30,11 +30,11 @@ class Chain : public ::testing::Test {
     out.store = store(name);
     out.listen = address(name);
     out.signing_key = scratch.path(name + ".key");
-    out.lease_s = 0.5;  // a worker that has disconnected soon counts as lost
+    out.lease_s = 0.5;  // the lease is short, so that a worker that has disconnected is soon considered lost
     if (!upstream.empty()) out.upstream.address = address(upstream);
     return out;
   }
-  // Writes a file of the keys of these coordinators; keys that do not exist yet are made.
+  // Writes a --signers file with the public keys of these coordinators. Makes the keys that do not exist yet.
   std::string signers(const std::vector<std::string>& names) const {
     const std::string file = scratch.path("signers");
     std::ofstream out(file);
@@ -42,7 +42,7 @@ class Chain : public ::testing::Test {
       out << SigningKey::open(scratch.path(name + ".key")).value()->public_key() << " " << name << "\n";
     return file;
   }
-  // Returns an answer of GetKernel as the bytes that are received.
+  // Returns the answer to a GetKernel call as the bytes that were received.
   static std::string bytes_of(const std::shared_ptr<grpc::Channel>& channel, const v1::GetKernelRequest& request) {
     grpc::ByteBuffer answer;
     const grpc::Status status =
@@ -64,7 +64,7 @@ class Chain : public ::testing::Test {
     grpc::ClientContext context;
     return download(*stub, &context, digest, kMostObjectBytes, "the coordinator");
   }
-  // Returns every record that the coordinator lists, as it serves the record for its key.
+  // Returns, for every key that the coordinator lists, the record that it serves for the key.
   static std::vector<KernelRecord> all_records(Service& at) {
     grpc::ClientContext context;
     v1::ListKernelsResponse page;
@@ -73,7 +73,8 @@ class Chain : public ::testing::Test {
     for (const v1::KernelSummary& kernel : page.kernels()) out.push_back(at.record(kernel.key()).value());
     return out;
   }
-  // Returns what another coordinator gives out about the generations of NAME's records (NAME's head).
+  // Returns the head of the coordinator NAME as the coordinator `at` gives it out. The head states which generations
+  // of NAME's records are valid.
   std::optional<StoreHead> head(Service& at, const std::string& name) {
     grpc::ClientContext context;
     v1::GetHeadsResponse answer;

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 class Fetching : public Chain {
  protected:
-  // Tunes at the coordinator "site" with a worker that stops afterwards. Returns the site's records.
+  // Tunes at the coordinator "site" with a worker that stops afterwards. Returns the records that the site then has.
   std::vector<KernelRecord> tune_at_site(const std::string& request = "r") {
     FakeWorker worker(site->channel, "one");
     const Job job = site->run(request, trials(8));
@@ -39,7 +39,7 @@ TEST_F(Fetching, ARecordPassesTheChainUnchanged) {
     EXPECT_EQ(object(laptop.channel, record.object_sha256).value(),
               object(site->channel, record.object_sha256).value());
   }
-  // Each coordinator of the chain has stored the records, and serves them while the site is down.
+  // Each coordinator of the chain has stored the records, and serves them while the coordinator "site" is down.
   site.reset();
   for (const KernelRecord& record : made) {
     EXPECT_EQ(*team.record(record.key), record);
@@ -110,7 +110,7 @@ TEST_F(Fetching, WithoutTheUpstreamItIsSaid) {
   const v1::ServerInfo info = laptop.server_info();
   EXPECT_EQ(info.upstream(), address("site"));
   EXPECT_THAT(info.upstream_problem(), HasSubstr("cannot be reached"));
-  // The site runs again with its records. The laptop notices this by itself.
+  // The coordinator "site" runs again with its records. The coordinator "laptop" must notice this by itself.
   site.emplace(options("site"));
   absl::StatusOr<KernelRecord> other;
   const KernelRecord more = made.back();
@@ -136,8 +136,8 @@ TEST_F(Fetching, OwnRecordsStay) {
   }
 }
 
-// If the upstream no longer serves a fetched record, it is dropped; if the upstream has replaced the record, it is
-// fetched anew.
+// If the upstream no longer serves a record, the coordinator drops its fetched copy; if the upstream has replaced the
+// record, the coordinator fetches the new one.
 TEST_F(Fetching, WhatIsInvalidatedOrReplacedThereIsFoundOut) {
   const std::vector<KernelRecord> made = tune_at_site();
   CoordinatorOptions last = options("laptop", "site");
@@ -168,7 +168,8 @@ TEST_F(Fetching, ACircleEnds) {
   Service a(options("a", "b")), b(options("b", "a"));
   absl::Status missed;
   do missed = a.record(sha256_hex("something")).status();
-  while (missed.message().find("cannot be reached") != std::string::npos);  // coordinator b may not answer at first
+  // until coordinator b has started, it gives no answer
+  while (missed.message().find("cannot be reached") != std::string::npos);
   EXPECT_TRUE(absl::IsNotFound(missed));
   EXPECT_THAT(std::string(missed.message()), HasSubstr("this coordinator is its own upstream"));
 }

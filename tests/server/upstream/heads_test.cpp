@@ -16,8 +16,8 @@ class Heads : public Chain {
     EXPECT_EQ(job.state, JobState::kSucceeded) << job.error;
     return all_records(at);
   }
-  // Starts a team's coordinator that has fetched all records of a site, `made`. The site has declared the first of them
-  // invalid and ended, and the team has not heard of this.
+  // Starts the coordinator "team" with all records (`made`) of the coordinator "site". Site has declared the first of
+  // them invalid and was then stopped, and team has not heard of this.
   void leave_behind(std::optional<Service>& team, std::vector<KernelRecord>& made) {
     std::optional<Service> site(options("site"));
     made = tune_at(*site);
@@ -51,15 +51,15 @@ TEST_F(Heads, PassTheChainWithTheRecordsThatTheyAreAbout) {
   EXPECT_EQ(head(*site, "laptop"), std::nullopt);
 }
 
-// A coordinator refuses a record that its upstream still serves if the head of the record's signer excludes this
-// record.
+// A coordinator refuses a record that its upstream still serves if the head of the record's signer declares the record
+// invalid.
 TEST_F(Heads, ExcludeRecordsThatAnUpstreamStillHas) {
   std::optional<Service> team;
   std::vector<KernelRecord> made;
   leave_behind(team, made);
   if (HasFatalFailure()) return;
   ASSERT_TRUE(team->record(made[0].key).ok());
-  // The laptop has heard from the site itself that the record is invalid.
+  // The coordinator "laptop" learns from the coordinator "site" itself that site's record is invalid.
   Service site(options("site"));
   CoordinatorOptions last = options("laptop", "site");
   last.signers = signers({"site"});
@@ -74,8 +74,8 @@ TEST_F(Heads, ExcludeRecordsThatAnUpstreamStillHas) {
   expect_excluded(laptop.record(made[0].key).status());
 }
 
-// A coordinator does not take back a record of its own that it has declared invalid, even if others have fetched it
-// before.
+// A coordinator has declared a record of its own invalid. It does not accept the record from other coordinators, which
+// fetched it before.
 TEST_F(Heads, OfItsOwnExcludeWhatOthersStillHave) {
   std::optional<Service> team;
   std::vector<KernelRecord> made;
@@ -88,7 +88,8 @@ TEST_F(Heads, OfItsOwnExcludeWhatOthersStillHave) {
   EXPECT_TRUE(site.record(made[1].key).ok());
 }
 
-// Records that the site signs anew reach the coordinators below with their new signature, and so do the site's heads.
+// If the coordinator "site" signs its records anew, the coordinators that fetch from it get the records with the new
+// signatures, and site's new head.
 TEST_F(Heads, FollowWhatIsSignedAnew) {
   std::optional<Service> site(options("site"));
   const std::vector<KernelRecord> made = tune_at(*site);
@@ -98,7 +99,9 @@ TEST_F(Heads, FollowWhatIsSignedAnew) {
   Service team(below);
   for (const KernelRecord& record : made) ASSERT_TRUE(team.record(record.key).ok());
   const int64_t before = head(*site, "site")->oldest;
-  run_in(store("site"), "DELETE FROM floors WHERE scope <> 'last'");  // makes the store like that of an older version
+  // Without floors (least valid generations of records) the store is like that of an older version, so the coordinator
+  // signs its records anew when it starts.
+  run_in(store("site"), "DELETE FROM floors WHERE scope <> 'last'");
   site.reset();
   site.emplace(options("site"));
   while (head(*site, "site")->oldest <= before) std::this_thread::yield();
@@ -112,7 +115,8 @@ TEST_F(Heads, FollowWhatIsSignedAnew) {
   }
 }
 
-// A site that records were offered to knows which of them are no longer right.
+// A coordinator that offers records to its upstream also sends its head, from which the upstream learns which of the
+// records are no longer valid.
 TEST_F(Heads, AreToldToTheUpstreamByWhoOffers) {
   CoordinatorOptions above = options("site");
   above.signers = signers({"laptop"});

@@ -37,7 +37,7 @@ class Offers : public Chain {
   }
   CoordinatorOptions laptop_options(OfferRule rule, const std::string& shown = "laptop") const {
     CoordinatorOptions out = options("laptop", "site");
-    out.lease_s = 15;  // long enough that no worker counts as lost
+    out.lease_s = 15;  // the lease is so long that no worker counts as lost during a test
     out.upstream.offer = rule;
     out.upstream.dialled.token_file = scratch.path(shown + ".token");
     return out;
@@ -48,12 +48,13 @@ class Offers : public Chain {
     EXPECT_TRUE(at.kernels->ListKernels(&context, {}, &page).ok());
     return {page.kernels().begin(), page.kernels().end()};
   }
-  // Waits until the laptop has offered the site every record that it serves.
+  // Waits until the coordinator "laptop" has offered every record that it serves to the coordinator "site".
   void wait_until_offered() const {
     while (number_in(store("laptop"), "SELECT count(*) FROM records WHERE blessed = 1 AND offered = 0") > 0)
       std::this_thread::yield();
   }
-  // Uploads the object of a record to the site and offers the record, with the token of `shown`.
+  // Uploads the object of a record to the coordinator "site" and offers the record. The caller uses the token in the
+  // file `shown`.token.
   absl::StatusOr<v1::OfferKernelResponse> offer(const std::string& shown, const KernelRecord& record,
                                                 const std::string& bytes) const {
     DialOptions how;
@@ -110,8 +111,8 @@ TEST_F(Offers, SurviveARestart) {
   EXPECT_EQ(listed(site).size(), listed(laptop).size());
 }
 
-// A coordinator signs its records anew, which makes their old signatures invalid. Its upstream, and the upstream's
-// upstream, then serve the records with the new signatures.
+// A coordinator signs its records anew, which makes their old signatures invalid. Its upstream, and the upstream of
+// its upstream, must then serve the records with the new signatures.
 TEST_F(Offers, AreMadeAgainOfWhatIsSignedAnew) {
   CoordinatorOptions last = site_options(), middle = site_options(), first = laptop_options(OfferRule::kConfirmed);
   last.store = store("hq");
@@ -132,7 +133,7 @@ TEST_F(Offers, AreMadeAgainOfWhatIsSignedAnew) {
   int64_t before = 0;
   while ((before = head(*laptop, "laptop")->oldest) == 0) std::this_thread::yield();
   laptop.reset();
-  // Without floors, the coordinator signs all records anew, as with a new signing key.
+  // If its store has no floors (least valid generations of records), a coordinator signs all its records anew.
   run_in(store("laptop"), "DELETE FROM floors WHERE scope <> 'last'");
   laptop.emplace(first);
   const auto is_raised = [&](Service& at) {
@@ -179,7 +180,7 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
               HasSubstr("takes no offers"));
   site.reset();
   site.emplace(site_options());
-  // A caller that offers needs the role of a cache.
+  // The token "client" lacks the role that a caller needs to offer records.
   EXPECT_TRUE(absl::IsPermissionDenied(offer("client", sign(confirmed, "laptop"), objects[0]).status()));
   const auto why = [&](const std::string& shown, const KernelRecord& record) {
     const auto answer = offer(shown, record, objects[0]);
@@ -192,33 +193,35 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
   by_one.confirmed_by = "one/other";
   EXPECT_THAT(why("laptop", sign(by_one, "laptop")), HasSubstr("nobody has confirmed it")) << "of one principal";
   EXPECT_TRUE(listed(*site).empty());
-  // An unconfirmed record stays with the team of the caller.
+  // An unconfirmed record that a caller of a team offers is stored for this team only.
   EXPECT_EQ(offer("of_vision", made[0], objects[0])->outcome(), v1::OfferKernelResponse::ACCEPTED);
   EXPECT_EQ(listed(*site).at(0).team(), "vision");
   EXPECT_EQ(offer("laptop", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::ACCEPTED);
   EXPECT_EQ(offer("laptop", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
   EXPECT_EQ(listed(*site).size(), 2u);
-  // An offer by a caller of a team does not take a shared record away from the others.
+  // If a caller of a team offers a record that is shared already, the record stays shared.
   EXPECT_EQ(offer("of_vision", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
   EXPECT_EQ(number_in(store("site"), "SELECT count(*) FROM records WHERE namespace = 0 AND blessed = 1"), 1);
-  // The offer of a slower record is answered with "known"; a faster record replaces the shared one.
+  // An offered record that is slower than the shared one is answered with KNOWN. A faster one replaces the shared
+  // record.
   KernelRecord other = confirmed;
   other.samples_ns = {confirmed.samples_ns[0] * 2};
   EXPECT_EQ(offer("laptop", sign(other, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
   other.samples_ns = {confirmed.samples_ns[0] - 1};
   EXPECT_EQ(offer("laptop", sign(other, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::ACCEPTED);
   EXPECT_EQ(site->record(confirmed.key)->samples_ns, other.samples_ns);
-  // The site revokes the producer that confirmed the record.
+  // The coordinator "site" revokes the principal whose worker confirmed the record.
   add_row("cert spiffe://lab/two none");
   other.samples_ns = {confirmed.samples_ns[0] - 2};
   std::string said;
   do said = why("laptop", sign(other, "laptop"));
-  while (said.empty() && --other.samples_ns[0] > 0);  // the site reads the file of callers again only at intervals
+  // The offer is repeated, since the site rereads the file of callers only at intervals.
+  while (said.empty() && --other.samples_ns[0] > 0);
   EXPECT_THAT(said, HasSubstr("its producer spiffe://lab/two is revoked here"));
   expect_sound(store("site"));
 }
 
-// By the rule kNone no record is offered, by kConfirmed only confirmed records, and by kAll every record.
+// By the rule kNone a coordinator offers no record, by kConfirmed only confirmed records, and by kAll every record.
 TEST_F(Offers, AreMadeByTheRuleOfTheLowerOne) {
   Service site(site_options());
   for (const OfferRule rule : {OfferRule::kNone, OfferRule::kConfirmed}) {

@@ -1,4 +1,4 @@
-// An HTTP address is answered for the callers that may make the RPC to which the address corresponds.
+// Each HTTP address corresponds to an RPC, and is answered only for the callers that may make this RPC.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

@@ -51,7 +51,7 @@ class Wire {
     }
     return heard;
   }
-  bool closed() const {  // returns at once, without waiting for the end
+  bool closed() const {  // does not wait for the other end to close the connection
     pollfd one = {fd_, POLLIN, 0};
     char byte = 0;
     return poll(&one, 1, 0) == 1 && recv(fd_, &byte, 1, MSG_PEEK) <= 0;
@@ -152,7 +152,8 @@ TEST(Door, AnAnswerThatIsNotReadHasAnEnd) {
   const HttpDoor door(at.fd, options);
   const Wire lazy(at.port), silent(at.port);
   ASSERT_TRUE(lazy.say("GET /large HTTP/1.1\r\n\r\n"));
-  // Returns when `silent` is disconnected after 1500 ms, so the 300 ms for reading lazy's answer have passed as well.
+  // The door disconnects `silent` after 1500 ms, and this call returns then. The 300 ms that `lazy` has for reading
+  // its answer are over too.
   silent.wait_for_end();
   EXPECT_LT(lazy.hear("nothing that is said").size(), kLarge) << "what the sockets held";
 }
@@ -202,7 +203,7 @@ TEST(Door, WhoAsksHowItIsWaitsForNobody) {
     ask();
     while (begun < thread) std::this_thread::yield();
   }
-  ask();  // this request waits for a thread
+  ask();  // no thread is free for this request, so it waits
   EXPECT_TRUE(healthy());
   ask();
   EXPECT_THAT(slow.back().hear(), StartsWith("HTTP/1.1 503")) << "no more wait";

@@ -1,4 +1,4 @@
-// Queries to the store that the web pages make: points of curves, and records by machine and model.
+// The store's answers to the queries of the web pages: points of curves, and records by machine and model.
 #include <gtest/gtest.h>
 
 #include <set>

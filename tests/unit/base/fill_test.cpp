@@ -157,7 +157,7 @@ TEST(Elements, HalvesRoundToNearestEvenAndOverflow) {
   EXPECT_EQ(bits_of(DType::f16, 1.0), 0x3c00);
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11), 0x3c00);      // a tie rounds to even
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 3 * 0x1p-11), 0x3c02);  // a tie rounds to even, here upwards
-  // If the value were rounded to f32 first, its last term would be lost.
+  // The value is rounded once: if it were rounded to f32 first, its last term would be lost and the result 0x3c00.
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11 + 0x1p-40), 0x3c01);
   EXPECT_EQ(bits_of(DType::f16, 65504), 0x7bff);
   EXPECT_EQ(bits_of(DType::f16, 65519.99), 0x7bff);

@@ -56,7 +56,8 @@ TEST(T4, ReadsWhatItWrites) {
 TEST(Score, RandomCurveIsTheExpectedMinimum) {
   const auto table = parse_t4("other", others_table());
   ASSERT_TRUE(table.ok()) << table.status();
-  // The expected value is the mean over all pairs of the table's seven results, failed results included.
+  // The expected best time of two random trials: the mean, over all pairs of the table's seven results, of the
+  // shorter time. A failed result never has the shorter time.
   std::vector<double> times;
   for (const auto& [point, result] : (*table)->results) times.push_back(result.correct ? result.ns : 1e300);
   double sum = 0;

@@ -52,8 +52,8 @@ TEST_F(AwayCoordinator, IsNotAskedAllTheTime) {
   EXPECT_EQ(job.status().code(), absl::StatusCode::kUnavailable) << job.status();
   EXPECT_THAT(std::string(job.status().message()), HasSubstr("warploom watch jobs/1"));
   EXPECT_EQ(lost, 1);
-  // The client waits at least 50, 100, 200, 400 and 800 ms before its retries, together longer than its patience of 1
-  // s.
+  // The client waits at least 50, 100, 200, 400 and 800 ms before its retries. These waits together exceed its
+  // patience of 1 s.
   EXPECT_LE(tuning_.watches, 6);
 }
 

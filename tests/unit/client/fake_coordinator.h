@@ -79,7 +79,7 @@ struct FakeTuning final : v1::TuningService::Service {
 };
 
 struct FakeKernels final : v1::KernelStore::Service {
-  v1::KernelRecord record;  // the answer to every request for a record
+  v1::KernelRecord record;  // the answer to every GetKernel and BatchGetKernels request
   grpc::Status GetKernel(grpc::ServerContext*, const v1::GetKernelRequest*, v1::KernelRecord* out) override {
     *out = record;
     return grpc::Status::OK;
@@ -135,7 +135,7 @@ class FakeCoordinator : public testing::Test {
     server_ = builder.BuildAndStart();
   }
   ~FakeCoordinator() override {
-    ++tuning_.cancels;  // lets WatchJob calls end that wait for the job's cancellation
+    ++tuning_.cancels;  // ends the WatchJob calls that wait until the job is cancelled
     tuning_.cancels.notify_all();
     server_->Shutdown(std::chrono::system_clock::now());
     server_->Wait();

@@ -1,5 +1,5 @@
-// Client::load() takes a bundle from the process, the disk, the coordinator or a fallback. The test acts as
-// coordinator.
+// Client::load() takes a bundle from the memory of the process, the cache on disk, the coordinator or a fallback
+// folder. The test acts as coordinator.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -157,7 +157,7 @@ TEST_F(FetchTest, SaysWhatTheCoordinatorSaidAndLeavesItAlone) {
 TEST_F(FetchTest, EndsWhileItAsks) {
   auto client = std::make_unique<Client>(options());
   EXPECT_FALSE(client->load(request_, in(0)).ok());
-  client.reset();  // hangs unless the client stops its pending request
+  client.reset();  // the client's destructor hangs unless it stops the pending request
   EXPECT_EQ(entries().size(), 0u);
 }
 
@@ -203,7 +203,8 @@ TEST_F(FetchTest, RemovesWhatWasUsedLeastRecentlyAndNobodyHolds) {
     other.trials = trials;
     ASSERT_TRUE(Client(small).load(other, {}).ok());
   }
-  // Two entries remain: the one that `holder` uses, and the last one, which was in use when it was added.
+  // Two entries remain in the cache: the one that `holder` uses, and the one that was added last, since its client
+  // used it at that time.
   EXPECT_EQ(entries().size(), 2u);
   auto model = Model::of(held->bundle);
   ASSERT_TRUE(model.ok()) << model.status();
@@ -246,7 +247,7 @@ TEST_F(FetchTest, RefusesWhatCannotBe) {
   EXPECT_THAT(Client(alone).load(request_, {}).status().message(), HasSubstr("no coordinator is named"));
   EXPECT_EQ(Client(alone).load(request_, {}, fallback_)->from, BundleFrom::kFallback);
   ClientOptions unwritable = options();
-  unwritable.cache.folder = request_.graph;  // the path of a file, where a folder is needed
+  unwritable.cache.folder = request_.graph;  // `cache` is the path of a file, but must be that of a folder
   {
     Client client_without(unwritable);
     const auto found = client_without.load(request_, {});

@@ -81,8 +81,9 @@ TEST_F(HostileCoordinator, WhatIsBuiltHereIsNotItsObject) {
   EXPECT_EQ(run({"get", std::string(64, 'a'), "--build-locally"}), kExitUsage) << "without --out nothing is built";
 }
 
-// An object that only its own worker vouches for is not used, unless this machine compiles an equal object or the user
-// passes --trust-workers.
+// The client refuses an object that workers of one principal alone have measured and confirmed, and that the
+// coordinator has not built itself. It uses such an object only if this machine compiles an equal object, or if the
+// user passes --trust-workers.
 TEST_F(HostileCoordinator, ObjectsThatTheirWorkersAloneGiveAWordForAreNotUsed) {
   const auto get_it = [&](const char* flag) {
     std::vector<std::string> words = {"get", std::string(64, 'a'), "--out", path("out")};

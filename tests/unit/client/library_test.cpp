@@ -84,8 +84,8 @@ TEST_F(LibraryTest, SaysWhatAModelIs) {
   EXPECT_STREQ(warploom_status_message(nullptr), "");
 }
 
-// A size of a model is selected by shapes, even if the model has only one size: memory of other shapes must not be
-// bound.
+// The library selects the size of a model by the shapes of the inputs. A model with only one size must refuse other
+// shapes as well.
 TEST_F(LibraryTest, ALoneSizeHasItsShapesOnly) {
   const std::string lone = root_ + "/lone";
   ASSERT_TRUE(write_buckets(lone, {{program_of("y[i] = x[i] + w[i];", 6), "{}"}}).ok());
@@ -102,7 +102,7 @@ TEST_F(LibraryTest, ALoneSizeHasItsShapesOnly) {
   warploom_model_free(model);
 }
 
-// A caller that was built with an older header has fewer members in its structs.
+// The functions for device memory and streams fail if a model's kernels run on CPUs.
 TEST_F(LibraryTest, KernelsForCpusHaveNoStream) {
   warploom_model* model = nullptr;
   warploom_executor* executor = nullptr;
@@ -120,7 +120,8 @@ TEST_F(LibraryTest, KernelsForCpusHaveNoStream) {
   warploom_model_free(model);
 }
 
-// A caller that was built with an older header has fewer members in its structs.
+// A caller that was built with an older header has fewer members in its structs. The library must neither read nor
+// write members beyond these.
 TEST_F(LibraryTest, WritesOnlyTheMembersThatACallerKnows) {
   warploom_model* model = nullptr;
   ASSERT_EQ(warploom_model_load(folder_.c_str(), nullptr, &model), nullptr);

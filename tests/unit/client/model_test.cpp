@@ -32,8 +32,8 @@ float at(const Array& array, size_t index) {
 
 class ModelTest : public ProgramsTest {
  protected:
-  // Writes a bundle for 6 rows (with `two`: also for 2 rows) and returns its folder, or "" where there is no C
-  // compiler.
+  // Writes a bundle of y = x + 2 w for 6 rows (with `two`: also for 2 rows) and returns its folder, or "" where there
+  // is no C compiler.
   std::string bundle(bool two = false) {
     std::vector<TunedProgram> programs = {{program_of("y[i] = x[i] + w[i];"), "{}"}};
     if (two) programs.push_back({program_of("y[i] = x[i] + w[i];", 2), "{}"});
@@ -196,8 +196,8 @@ TEST_F(ModelTest, ComputesFoldedWeightsOnceTheirOperandsAreThere) {
   ASSERT_TRUE(model->set_weight("a", a).ok());
   EXPECT_EQ(first(), 12) << "twice 2 * 3";
 
-  // Both operands were freed after the folded weight was computed, so one new operand is not enough to compute it
-  // again.
+  // The model freed a and b after it had computed the folded weight from them. To compute it again, the model needs
+  // both, not only a new a.
   ASSERT_TRUE(model->set_weight("a", array_of({32}, 5)).ok());
   EXPECT_EQ(model->run({{"x", x}}).status().code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(model->set_weight("b", b).ok());

@@ -37,7 +37,7 @@ TEST(Page, ShowsTimesCurvesLimitsAndTheGraph) {
   curves.add(progress_of(8, 500));
   curves.add(progress_of(16, 500));
   curves.add(progress_of(24, 250));
-  curves.add(progress_of(24, 260));  // a second measurement with as many trials adds no point
+  curves.add(progress_of(24, 260));  // the second measurement has as many trials as the first one, so it adds no point
   ASSERT_EQ(curves.all().size(), 1u);
   EXPECT_EQ(curves.all()[0].best, (std::vector<std::pair<int64_t, double>>{{8, 500}, {24, 250}}));
   const std::string page = page_html({"bert.onnx",

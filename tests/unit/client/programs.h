@@ -15,8 +15,9 @@ namespace wl {
 
 class ProgramsTest : public testing::Test {
  protected:
-  // Returns a program for y = (x + w) + w over rows of 32, as two calls of one kernel with an intermediate. `body` is
-  // the kernel's inner statement, over float *x, *w, *y and long i. Without a C compiler the program has no steps.
+  // Returns a program for y = (x + w) + w over rows of 32, as two calls of one kernel: the first call stores an
+  // intermediate, which the second call reads. `body` is the kernel's inner statement, over float *x, *w, *y and long
+  // i. Without a C compiler the program has no steps.
   Program program_of(const std::string& body, int64_t rows = 6) {
     const std::string stem = root_ + "/k" + std::to_string(++number_), source = stem + ".c", object = stem + ".so";
     EXPECT_TRUE(write_file(source,

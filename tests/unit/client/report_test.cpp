@@ -18,7 +18,7 @@ Job tuned(std::vector<int64_t> samples) {
   large.count = 2;
   large.samples_ns = std::move(samples);
   small.count = 1;
-  small.samples_ns = {10, 30, 30};  // this group takes too little time to matter
+  small.samples_ns = {10, 30, 30};  // the time of this group is too small to matter in the report
   Job job;
   job.result.emplace();
   job.result->groups = {large, small};

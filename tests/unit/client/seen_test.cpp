@@ -78,7 +78,9 @@ TEST_F(Seen, WhatASignerSaidIsKeptWhateverIsSaidAfterwards) {
     EXPECT_TRUE(admit(seen, record(10, sha256_hex("other"))).ok());
   }
   SeenGenerations next(file, "another");
-  next.hear({said(kNow + 1, 0)});  // a head that an older copy of the store, or an attacker on the network, may send
+  // A head of an older state of the store. A store that was restored from a backup, or an attacker on the network, may
+  // send such a head.
+  next.hear({said(kNow + 1, 0)});
   EXPECT_TRUE(absl::IsPermissionDenied(admit(next, record(29))));
   EXPECT_TRUE(absl::IsPermissionDenied(admit(next, record(9, sha256_hex("other")))));
 }
@@ -112,7 +114,8 @@ TEST_F(Seen, HeadsOfOthersAndForgedOnesAreLeftOut) {
   EXPECT_EQ(sound_heads(heads, {}).size(), 2u);
 }
 
-// Lines that a later line supersedes are removed, so the file does not grow with every record that is seen.
+// A line of the file is removed when a later line supersedes it, so the file does not grow with every record that is
+// seen.
 TEST_F(Seen, LinesThatSayLessThanOthersGo) {
   {
     SeenGenerations seen(file, "");

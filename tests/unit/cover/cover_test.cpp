@@ -104,8 +104,8 @@ TEST(Cover, ContractionsAloneLikeCallsOfALibrary) {
       EXPECT_FALSE(contracts && class_of(node.op) == OpClass::kElementwise) << print(part);
   }
   EXPECT_EQ(contractions, 8);
-  // The other seven groups: one each for q, k and v with their biases, one softmax, two residual sums with norms, and
-  // the epilogue of the up-projection.
+  // Besides the eight groups with a contraction there are seven: one each for q, k and v with their biases, one
+  // softmax, two residual sums with norms, and the epilogue of the up-projection.
   EXPECT_EQ(cover.groups.size(), 8u + 7u);
 }
 
@@ -211,8 +211,8 @@ TEST(Cover, MasksThatLeaveOutProductsAreInTheirKernel) {
 }
 
 TEST(Cover, PathsThatRejoinDoNotMakeACycle) {
-  // The column sum of a must be complete before b(a, sum) is computed, so it cannot be in the kernel that computes rows
-  // of a and b.
+  // %2 sums the columns of %1, and must be complete before %6 is computed. So it cannot be in the kernel that computes
+  // the rows of %1 and %6.
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[16,32]
     %1 = tanh %0 : f32[16,32]

@@ -69,8 +69,8 @@ TEST(PoolPacks, KernelsOfAPathDoNot) {
   EXPECT_GE(packs, 4);
 }
 
-// No kernel depends on the queries, so the queries' product may be packed with the product of the keys or with the last
-// one.
+// No kernel depends on the queries, so the product that gives them may be packed with the product of the keys, or with
+// the fourth product, which depends on the keys.
 TEST(PoolPacks, AnEarlyKernelMayRunWithALateOne) {
   const Graph graph = parse(kProducts).value();
   const ColumnPool pool = candidate_pool(graph, gpu()).value();

@@ -313,7 +313,7 @@ struct Refining {
     return news;
   }
 
-  // Returns by which fraction the best cover of measured groups takes longer than `least`.
+  // Returns t / `least` - 1, where t is the time of the best cover whose groups have all been measured.
   double above() {
     CoverPrices known = prices;
     known.otherwise = Unmeasured::kNever;

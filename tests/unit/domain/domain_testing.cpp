@@ -160,7 +160,7 @@ std::vector<std::vector<double>> reference(const Graph& graph, const InputValues
 
 namespace {
 
-// Computes every node as above, but by the domain's loops and addresses.
+// Computes every element of every node by the domain's loops and addresses instead.
 class Loops {
  public:
   Loops(const Graph& graph, const Domain& domain) : graph_(graph), domain_(domain), memo_(graph.nodes.size()) {}

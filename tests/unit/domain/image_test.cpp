@@ -118,12 +118,12 @@ TEST(Image, OnTheRowsKnowsWhetherItsChannelsAreNeighbours) {
 }
 
 TEST(Image, APlaneThatEndsEarlierIsGuardedOnce) {
-  // If the image is padded, its axes have guards for the padding already.
+  // If the image is padded, the guards for the padding also cover the plane that ends earlier.
   EXPECT_EQ(first_guards(*convolution(28, 3, 2, 1, 1)).size(), 2u);
   const std::vector<Guard> guards = first_guards(*convolution(29, 3, 2, 1, 0));
   ASSERT_EQ(guards.size(), 2u);
   for (const Guard& guard : guards) EXPECT_EQ(guard.extent, 29);
-  // Planes of equal length need no additional guard.
+  // With an even extent and stride 2, all planes have the same length and need no guard.
   EXPECT_TRUE(convolution(28, 4, 2, 1, 0)->domain.operands.back()[0].pieces.empty());
 }
 

@@ -184,8 +184,8 @@ class PlanGenerator {
         builder_.add_node({.op = Op::window, .operands = {x}, .ints = {axis}, .ints2 = {size, stride, dilation}}));
   }
 
-  // Adds a take_along on one axis. It reads the whole axis or its first two elements, each at its own coordinate, or
-  // reads the last element everywhere.
+  // Adds a take_along on one axis, over the whole axis or its first two positions. Each position reads the element at
+  // its own coordinate, or all positions read the last element.
   void take(NodeId x) {
     const Shape s = shape(x);
     const int axis = random_.below(static_cast<int>(s.size()));

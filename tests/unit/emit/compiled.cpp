@@ -160,7 +160,8 @@ std::vector<std::string> CompiledChecks::run() {
   }
   const auto old_segv = ::signal(SIGSEGV, report_fault);
   const auto old_ill = ::signal(SIGILL, report_fault);
-  const auto old_abort = ::signal(SIGABRT, report_fault);  // the simulated GPU calls abort() when a kernel is wrong
+  // the simulated GPU calls abort() when it finds an error of a kernel; report_fault() then names the kernel
+  const auto old_abort = ::signal(SIGABRT, report_fault);
   const auto middle = std::chrono::steady_clock::now();
   for (const auto& [problem, objects] : by_problem) {
     const std::string message = run_group(problem, objects, wrong);

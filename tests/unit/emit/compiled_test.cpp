@@ -255,8 +255,8 @@ TEST(Simulated, RandomMaskedProductsMeanTheirGraphs) {
                         testing::random_masked_product, kSimulated, 0);
 }
 
-// The mask leaves no steps of K to the first block and only a few to the others, so loads that are issued ahead read
-// slots of the ring that no step has filled.
+// The mask leaves no steps of K to the first block of rows and only a few to the others. Loads that are issued ahead
+// therefore read slots of the ring buffer that no step has filled.
 TEST(Simulated, ReadsThatRunAheadOfFewStepsMeanTheirGraph) {
   const Graph group = parse(R"(graph {
   %0 = input "a" : f32[18,49] normal(0,1)

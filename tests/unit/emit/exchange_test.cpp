@@ -102,7 +102,8 @@ TEST(Exchange, KnowsWhatLeavesItsWave) {
   const Layout rows = layout("[2,32] dim0=u0; dim1=l0 l1 l2 l3 l4"),
                both = layout("[2,32] dim0=r0; dim1=l0 l1 l2 l3 l4");
   EXPECT_FALSE(within_waves(moves_between(rows, both, 64, 32), 32));
-  EXPECT_TRUE(within_waves(moves_between(both, rows, 64, 32), 32));  // no wave needs another: each holds all elements
+  // each wave holds all elements, so no wave needs those of another
+  EXPECT_TRUE(within_waves(moves_between(both, rows, 64, 32), 32));
 }
 
 }  // namespace

@@ -50,10 +50,13 @@ std::string_view instructions_of(const std::string& binary, const std::string& e
   return cubin ? cubin->named(cat(".text.", entry)) : std::string_view();
 }
 
-// Opcodes of NVIDIA's machine instructions, which are 16 bytes long. The opcode is in the low 12 bits (kWhole).
+// Opcodes of NVIDIA's machine instructions, which are 16 bytes long. The opcode is the low 12 bits of an instruction,
+// which kWhole masks.
 constexpr uint64_t kHmma = 0x23c, kImma = 0x237, kHgmma = 0x9f0, kIgmma = 0x9f1, kHgmmaResident = 0xdf0, kLdsm = 0x83b,
                    kSts = 0x388, kWhole = 0xfff;
-constexpr uint64_t kImad = 0x24, kFamily = 0xff;  // register moves are integer multiply-adds; opcode in the low 8 bits
+// Multiply-adds of integers, which compilers also use to move registers. kFamily masks the low 8 bits of an
+// instruction, by which these are recognised.
+constexpr uint64_t kImad = 0x24, kFamily = 0xff;
 
 int64_t count_of(uint64_t instruction, uint64_t mask, std::string_view instructions) {
   int64_t n = 0;
@@ -145,7 +148,8 @@ TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
     EXPECT_EQ(count_of(kSts, kWhole, instructions), 0);
     std::printf("%lld rows a wave, %lld keys: %d registers, %lld bytes spilled\n", static_cast<long long>(rows),
                 static_cast<long long>(keys), code.registers, static_cast<long long>(code.spill_bytes));
-    EXPECT_LE(code.spill_bytes, keys <= 64 ? 0 : 256);  // with more keys, the scores take nearly all registers
+    // with more than 64 keys, the scores take nearly all registers, so a few values may be spilled
+    EXPECT_LE(code.spill_bytes, keys <= 64 ? 0 : 256);
   }
 }
 

@@ -22,7 +22,7 @@ namespace {
 struct Judged {
   const char* golden;
   int load = 16, store = 16;    // narrowest load and store that the code may contain, in bytes
-  int64_t reads = 1, more = 0;  // limit of the reads of a large input: `reads` for each element, and `more` in addition
+  int64_t reads = 1, more = 0;  // a kernel may read at most reads * n + more elements of a large input with n elements
 };
 // The ten golden groups without a matrix product. Windows, pads and labels are read element by element, since their
 // offsets are arbitrary. In a transpose, each lane moves four adjacent bytes. A row of a group norm consists of several
@@ -51,7 +51,7 @@ TEST_P(StaticJudgement, OfTheGoldenKernels) {
   if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
   const Scratch scratch;
   Machine machine = testing::machine_named(GetParam());
-  machine.units = 0;  // as many multiprocessors as the target's row has
+  machine.units = 0;  // 0 stands for the number of multiprocessors in the target's row
   machine.part_elements = Machine().part_elements;
   const CodeLimits limits = code_limits(machine.target->gpu);
   for (const Judged& judged : kJudged) {
@@ -104,7 +104,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, StaticJudgement, ::testing::Values("cuda:sm_80
                            return name;
                          });
 
-// A kernel's facts (registers, spills ...) do not depend on the other kernels of its translation unit.
+// The facts of a kernel's code (registers, spills ...) must not depend on which other kernels are compiled in its
+// translation unit.
 TEST(GpuUnits, HaveTheFactsOfTheirKernels) {
   if (const std::string missing = gpu_compiler_missing("cuda:sm_90a"); !missing.empty()) GTEST_SKIP() << missing;
   const Machine machine = testing::machine_named("cuda:sm_90a");

@@ -81,8 +81,8 @@ TEST(TileCode, MeansItsGraphWithRegistersInMemory) {
   checks.expect_right();
 }
 
-// Products that need two by two accumulator registers, partial last tiles of rows and words, and too many steps to
-// unroll.
+// Products that need two by two accumulator registers, whose last tiles of rows and of words are partial, and whose
+// loop has more steps than are unrolled.
 const char* const kProducts[] = {R"(graph {
   %0 = input "a" : bf16[51,72,2] normal(0,1)
   %1 = input "b" : bf16[2,72,32,2] normal(0,1)
@@ -110,7 +110,8 @@ std::string replaced(const std::string& text, const std::string& from, const std
 
 TEST(TileCode, DamagedTextDoesNotMeanItsGraph) {
   const Graph group = parse(kProducts[0]).value();
-  // the replaced text, the text that replaces it, and what the damaged kernel does wrong
+  // For each damage: the text that is replaced, the text that replaces it, and (as a comment) what the damaged kernel
+  // does wrong.
   const std::vector<std::pair<std::string, std::string>> damages = {
       {"<1, 4, 7>", "<1, 4, 6>"},                                       // multiplies the wrong columns
       {"<2, 5, 6>", "<3, 5, 6>"},                                       // adds to the wrong accumulator register

@@ -39,7 +39,8 @@ TEST_P(ImportFuzz, MutatedModels) {
     graphs += import_survives(bytes);
     ASSERT_FALSE(::testing::Test::HasFailure()) << "repeat with WARPLOOM_TEST_SEED=" << seed;
   }
-  // If fewer mutations gave a graph, they would mostly test the parser and not the importer.
+  // At least 5 % of the mutated models must be imported as graphs, since otherwise the test tests little more than
+  // the parser of ONNX files.
   EXPECT_GT(graphs, (last - first) / 20);
 }
 

@@ -91,7 +91,7 @@ Real integer(Op op, DType dtype, Wide x, Wide y, Wide z) {
     case Op::select:
       return x != 0 ? y : z;
     default:
-      return wrapped(dtype, x);  // the only op that is left is a cast
+      return wrapped(dtype, x);  // all other ops but casts have a case above
   }
 }
 
@@ -127,7 +127,7 @@ struct Eager {
     const double result = static_cast<double>(sum) + static_cast<double>(term);
     return rounded && dtype != DType::f64 ? static_cast<float>(result) : result;
   }
-  // Returns sum + x * y, where the product may exceed a double.
+  // Returns sum + x * y for integers, without rounding of products that a double cannot hold exactly.
   static Real multiply_add(DType dtype, Real sum, Real x, Real y) {
     return integer(Op::fma, dtype, static_cast<Wide>(x), static_cast<Wide>(y), static_cast<Wide>(sum));
   }

@@ -123,8 +123,8 @@ TEST(Eval, ContractionsMatchTripleLoops) {
 }
 
 // A product of factors truncated to TF32 (without their last 13 bits) is within the bound of a product that allows
-// TF32. The largest error is at least a twentieth of that bound, so it is not too loose. Most of these results exceed
-// the bound of a product that does not allow TF32.
+// TF32. The largest error is at least a twentieth of that bound, so the bound is not too loose. Most of these results
+// exceed the bound of a product that does not allow TF32.
 TEST(Eval, FactorsOfTf32AreWithinTheBoundThatAllowsThem) {
   constexpr int64_t kRows = 8, kDepth = 600;
   const auto bounds = [&](bool tf32, bool positive) {
@@ -284,7 +284,8 @@ TEST(Eval, AJumpInsideTheIntervalIsCovered) {
   Builder b;
   NodeId x = literal(b, "x", {2}, {1.0, 2.5});
   NodeId third = b.mul(x, b.constant(1.0 / 3, DType::f32, {}));
-  // rounding errors may put the values slightly below or above 1 and 2.5
+  // The exact results are 1 and 2.5. Rounding errors may put the first one below 1, where floor() is 0; no error moves
+  // the second one across an integer.
   NodeId near = b.mul(third, b.constant(3, DType::f32, {}));
   b.output("y", b.elementwise(Op::floor, {near}));
   auto values = all_of(*b.finish());

@@ -49,8 +49,8 @@ TEST(FoldWeights, ABatchNormMovesIntoTheProductBeforeIt) {
     n.b.output("y", n.result);
     const Graph graph = n.b.finish().value();
     const WeightFolding folding = fold_weights(graph, n.weights).value();
-    // The factor of the norm is folded into w, and mean and shift into one sum, as in models of exporters that fold
-    // them.
+    // The factor of the batch normalisation is folded into w, and its mean and shift into one sum. Some exporters write
+    // models in this form.
     EXPECT_THAT(names_of(folding), ElementsAre("w:folded", "mean:folded"));
     EXPECT_THAT(folding.weights, ElementsAre("w:folded", "mean:folded"));
     const std::string text = print(folding.graph);
@@ -94,8 +94,8 @@ TEST(FoldWeights, ViewsAndWhatWouldGrowStay) {
   EXPECT_EQ(print(folding.graph), print(graph));
 }
 
-// T5 puts relative positions into buckets by log(2) / log(16) * 8, which is 2 if every intermediate is rounded to f32,
-// and a little less in double precision.
+// T5 puts relative positions into buckets by log(2) / log(16) * 8. This is 2 if every intermediate is rounded to f32,
+// as folding must do, and a little less in double precision.
 TEST(FoldWeights, WhatIsMadeAnIntegerIsRoundedAsStoredValuesAre) {
   const Graph graph = *parse(R"(graph {
     %0 = input "distance" : i64[4] normal(0,1)

@@ -84,7 +84,7 @@ TEST_P(Fuzz, LazyOracleComputesWhatAnEagerOneDoes) {
     for (size_t o = 0; o < lazy.size(); ++o) {
       for (size_t i = 0; i < lazy[o].size(); ++i) {
         const Value& v = lazy[o][i];
-        // near infinity, two correct evaluations may differ in whether they overflow
+        // not compared: near infinity, of two correct evaluations one may overflow and the other not
         if (std::isinf(v.bound) || std::isinf(v.value)) continue;
         ++compared;
         const bool floats = is_float(graph.nodes[graph.outputs[o].node].dtype);

@@ -103,7 +103,7 @@ TEST(Ops, ErrorsOfOperandsStayInsideThePropagatedBound) {
         double at[3];
         for (int i = 0; i < 3; ++i) at[i] = x[i].value + x[i].worst * unit();
         const double got = row.value(at[0], at[1], at[2]);
-        if (std::isnan(got)) continue;  // the perturbed arguments are outside the op's domain
+        if (std::isnan(got)) continue;  // skipped: the perturbed arguments are outside the op's domain
         // The op's bound is of first order and neglects products of two errors, so the error may exceed it by a few
         // percent.
         EXPECT_LE(std::fabs(got - result.value), result.bound() * 1.2 + 1e-9)

@@ -16,9 +16,9 @@ struct RandomGraphOptions {
 };
 Graph random_graph(uint64_t seed, const RandomGraphOptions& options = {});
 
-// Computes the graph's outputs node by node and all elements, not lazily as the oracle does. `rounded`: as in a plain
-// kernel, each node is rounded to its dtype, and sums of f32, f16 and bf16 are accumulated in float; otherwise all
-// arithmetic is in double.
+// Computes all elements of all nodes, node by node, whereas the oracle computes only the requested elements; returns
+// those of the outputs. `rounded`: as in a plain kernel, each node is rounded to its dtype, and sums of f32, f16 and
+// bf16 are accumulated in float; otherwise all arithmetic is in double.
 std::vector<std::vector<double>> eager_outputs(const Graph& graph, uint64_t seed, bool rounded);
 
 }  // namespace wl

@@ -54,7 +54,8 @@ TEST(RoundedExps, AreNotWhatIsStoredOrSubtracted) {
   EXPECT_FALSE(rounds_all_exps(b.finish().value())) << "there is none";
 }
 
-// Each exp of a graph is judged by itself: here one is rounded and the other one is stored.
+// Each exp of a graph is judged by itself. In this graph the result of one exp is rounded, and that of the other one is
+// an output.
 TEST(RoundedExps, AreToldOneByOne) {
   const Graph graph = exp_and([](Builder& b, NodeId e) {
     b.output("z", b.elementwise(Op::exp, {b.elementwise(Op::neg, {b.constant(1, DType::f32, {4})})}));

@@ -193,7 +193,8 @@ TEST(WeightPanels, NarrowElementsTakeNoFactors) {
   expect_same_values(graph, folding, 7);
 }
 
-// A weight padded with zeros, as in transposed convolutions, is folded if its panels are less than twice as large.
+// A weight that is padded with zeros, as in transposed convolutions, is folded if its panels have less than twice as
+// many elements as the unpadded weight.
 TEST(WeightPanels, MayBeLargerByLessThanTwice) {
   for (const int64_t rows : {65, 64}) {
     const Graph graph = *parse(cat("graph {\n  %0 = input \"x\" : f32[8,5] normal(0,1)\n  %1 = input \"w\" : f32[",

@@ -67,7 +67,8 @@ TEST(WordPanels, ASumThatIsFoldedKeepsNoWeightInItsOrder) {
   EXPECT_THAT(print(folding.graph), Not(HasSubstr("reduce_sum")));
 }
 
-// A dequantised product, as importers write it, becomes a product of bytes. What it needs of its weights is folded.
+// A dequantised product, as importers write it, becomes a product of bytes. All values in it that depend only on
+// weights are folded.
 TEST(WordPanels, DequantisedProductsReadWords) {
   const WeightFolding folding = folded(R"(graph {
   %0 = input "x" : u8[3,8] uniform(0,255)

@@ -1,5 +1,5 @@
-// Barriers are inserted for hazards: no hazard is left without one, and a ring gets only the barriers that its slots
-// need.
+// Lowering inserts a barrier for every hazard between threads of a block. For a ring buffer it inserts only the
+// barriers that the ring's slots need.
 #include "compiler/kernel/barriers.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ void erase_barriers(std::vector<Instr>& body) {
 }
 
 TEST(Barriers, OneAStepWhereStagesTurn) {
-  for (int64_t unroll : {2, 16}) {  // with 16, the loop over a step's products is unrolled completely
+  for (int64_t unroll : {2, 16}) {  // unroll 16: the loop over the products of a step is unrolled completely
     const std::vector<int> twice = barriers_of(product_in(1, unroll)), once = barriers_of(product_in(2, unroll));
     EXPECT_EQ(twice[0], 0);
     EXPECT_EQ(twice[1], 2);
@@ -67,7 +67,8 @@ TEST(Barriers, AreMissedWhereSlotsMeet) {
     erase_barriers(kernel.body);
     EXPECT_TRUE(absl::IsInternal(check_barriers(kernel)));
   }
-  // If both slots of the ring are at one address, the next step overwrites operands that some threads still read.
+  // Here the next step's slot is the current step's, so the copies of the next step overwrite operands that some
+  // threads still read.
   Kernel kernel = product_in(2, 8);
   for (Var& var : kernel.vars)
     if (var.name == "next_slot") var.of[0].base = 2;

@@ -170,7 +170,8 @@ TEST(Layout, CountsArePositions) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 2000; ++round) {
     const Layout layout = any_layout(random);
-    // By definition, the product of the counts of all kinds is 2^bases times the outer repeats.
+    // The counts of all kinds, multiplied, must equal the number of positions: 2^(number of bases) times the
+    // outermost repeats of all axes.
     int64_t product = 1, counted = 1;
     for (char kind : {'v', 'l', 'u', 'r'}) counted *= layout.count(kind);
     for (size_t i = 0; i < layout.bases.size(); ++i) product *= 2;

@@ -76,7 +76,7 @@ TEST(Matrices, OfTileRegistersHaveRowsOfWords) {
     EXPECT_EQ(tiles->b.shape, (std::vector<int64_t>{32, 12}));
     EXPECT_EQ(place_of(tiles->a, 0, 16, 3), (Place{16, 3}));
     EXPECT_EQ(place_of(tiles->b, 0, 16, 3), (Place{19, 0}));
-    // with 16 rows, the second of the two registers along the rows would be empty
+    // Refused: with 16 rows, the second of the two registers along the rows would be empty.
     EXPECT_FALSE(tiles_of(op, cut_to(sums, {16, 32}), 12).has_value());
     EXPECT_FALSE(tiles_of(op, sums, 17).has_value());
     EXPECT_FALSE(tiles_of(op, sums, 0).has_value());

@@ -12,8 +12,8 @@
 
 namespace wl::testing {
 
-// A kernel in which each step of a block copies 32 elements of x to shared memory, one per thread, and adds element 31
-// - i (or, with `own`, i) to y[i].
+// A kernel whose blocks run a loop of steps. In each step a thread i copies one of 32 elements of x to shared memory,
+// and adds element 31 - i (with `own`: element i) from there to y[i].
 struct PlainLoop {
   int64_t steps = 4;
   bool known = true;   // whether all blocks run `steps` steps; else a block runs (block + steps) % (steps + 1)
@@ -21,8 +21,8 @@ struct PlainLoop {
   bool own = false;    // whether each thread reads the element that it stored itself
   bool tail = false;   // whether another step follows the loop over steps
   int64_t outer = 0;   // trip count of a loop around the loop over steps; 0: none
-  int64_t inner = 1;   // trip count of the loop in which a step reads shared memory, at another element each time
-  int groups = 1;      // elements that an iteration of this inner loop reads and adds, one after another
+  int64_t inner = 1;   // trip count of the inner loop, in which a step reads another element of shared memory each time
+  int groups = 1;      // elements that an iteration of the inner loop reads and adds, one after another
   std::string target = "sim:cuda";
 
   static constexpr int64_t kGrid = 3, kTeam = 32;
@@ -63,7 +63,7 @@ inline std::vector<Instr> PlainLoop::step(const Affine& row) {
   }
   const TileId read = tile();
   for (int g = 0; g < groups; ++g) {
-    // With several inner iterations or groups, all threads read the same element of shared memory.
+    // With several inner iterations or several elements in each, all threads read the same element of shared memory.
     const bool several = inner > 1 || groups > 1;
     const Affine at = several ? sum(fixed(g), turn, groups) : fixed(own ? 0 : kTeam - 1);
     uses.push_back(load_instr(read, {kShared, at, {several ? 0 : own ? 1 : -1}}));

@@ -51,7 +51,8 @@ inline Layout random_layout(std::mt19937_64& random, const LayoutSpace& space) {
   }
   const int axis = below(random, out.rank());
   const int vector = below(random, 3) == 0 || out.bits[axis] < space.vector_bits ? 0 : space.vector_bits;
-  // `places`: the coordinate bits that are not in vectors. `vectors`: the bases made of them that have no kind yet.
+  // `places` collects the coordinate bits that are not in vectors. mix() makes as many independent XORs of them, and
+  // adds these to `vectors`, the bases whose kind (lane, unit or register) is still open.
   std::vector<uint64_t> places, vectors;
   const auto mix = [&] {
     for (uint64_t chosen : random_basis(random, static_cast<int>(places.size()))) {

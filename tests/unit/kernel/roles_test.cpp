@@ -66,7 +66,8 @@ TEST(Copiers, MeanWhatWasMeant) {
         }
 }
 
-// verify() refuses a kernel in which an instruction that uses a phase is missing or uses the wrong element or parity.
+// verify() refuses a kernel if an instruction that uses a phase is missing, names the wrong element of the array of
+// phases, or has the wrong parity.
 TEST(Copiers, NeedTheirPhases) {
   PlainLoop plain = plain_of(9, 2);
   const Kernel kernel = alongside(plain, 3).value();

@@ -122,7 +122,7 @@ TEST(KernelText, ReadsBackAnyExpression) {
   }
 }
 
-// Kernels whose layouts have bases that are XORs, which convert layouts with and without shared memory, and whose
+// Kernels that convert layouts, with and without shared memory. Their layouts have bases that are XORs, and their
 // buffers are swizzled.
 TEST(KernelText, ReadsBackMovesAmongThreads) {
   std::mt19937_64 random(8);

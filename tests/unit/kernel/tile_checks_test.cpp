@@ -59,7 +59,7 @@ TEST(TileChecks, CrossesAreOfTheLanesOfTheirAxes) {
   EXPECT_THAT(cross_problem(layout("[1,8] dim1=l0 l1 2r"), layout("[1,1]"), {1}), HasSubstr("one register"));
 }
 
-// Views of a layout for 64 threads as the same layout with one of its axes split.
+// A tile in a layout for 64 threads is viewed as another shape: the layout is the same, but one of its axes is split.
 TEST(TileChecks, ViewsKeepWhatRegistersHold) {
   const auto problem = [](const Layout& from, const Layout& to) {
     Kernel kernel;

@@ -163,7 +163,8 @@ TEST(Library, EveryPlanIsADistinctSource) {
     ++points;
     return true;
   });
-  // three divisions (by rows, by columns, none) times two formats (the tensors' own and the library's)
+  // three ways to divide the product among threads (by rows, by columns, not at all) times two formats (the tensors'
+  // own and the library's)
   EXPECT_EQ(points, 6);
   EXPECT_EQ(std::ssize(texts), points);
 }

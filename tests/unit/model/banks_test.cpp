@@ -38,7 +38,7 @@ TEST(Banks, ColumnsOfASquareConflictUnlessPaddedOrSwizzled) {
 }
 
 TEST(Banks, VectorsTakeACycleForEveryWordOfALane) {
-  // Each lane accesses 16 bytes, so only eight lanes share a cycle.
+  // Each lane accesses 16 bytes, and 32 banks serve 128 bytes per cycle, so only eight lanes share a cycle.
   EXPECT_EQ(of_a_warp("[128] dim0=v0 v1 l0 l1 l2 l3 l4", {1}).cycles, 4);
   // Each lane reads a vector from its own row of 32 words. Without a swizzle, all vectors start in the same bank.
   const char* const rows = "[32,4] dim0=l0 l1 l2 l3 l4; dim1=v0 v1";
@@ -71,7 +71,8 @@ int64_t cycles_by_hand(const Layout& layout, const std::vector<int64_t>& strides
   }
   const bool splat = axis >= 0 && strides[axis] == 0;
   const int64_t phase = std::min<int64_t>(1 << lane_bits, banks * 4 / std::max<int64_t>(4, width * bytes));
-  // the distinct words in each bank, by the coordinates of a register, the part of its vector, and the phase
+  // For each register (by its coordinates), each part of its vector and each phase: the distinct words that are
+  // accessed in each bank.
   std::map<std::vector<int64_t>, std::map<int64_t, std::set<int64_t>>> reached;
   for (int64_t i = 0; i < layout.repeats(0); ++i)
     for (int64_t j = 0; j < layout.repeats(1); ++j)
@@ -126,7 +127,8 @@ TEST(Banks, AgreeWithAWalkOverAllLanes) {
     Swizzle swizzle;
     if (below(random, 2) == 0) {
       swizzle = {1 + below(random, 4), 0, 0};
-      swizzle.base = 2 + below(random, 2);  // the swizzle moves whole vectors
+      // the swizzle moves at least four neighbouring elements together, so it splits no vector
+      swizzle.base = 2 + below(random, 2);
       swizzle.shift = swizzle.bits + below(random, 3);
       if (offset % 4 != 0 || pitch % 4 != 0) swizzle = {};
     }

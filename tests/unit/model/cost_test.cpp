@@ -56,7 +56,7 @@ TEST(Cost, ProductsArePricedAsTheLoweringMakesThem) {
   EXPECT_NEAR(f64.micros, f32.micros / target_named("cuda:sm_90a").value()->arithmetic.f64, 0.1 * f64.micros);
 }
 
-// Two products that each leave half of the machine idle save at least one launch if they are packed.
+// If two products each leave half of the machine idle, packing them saves at least the time of one launch.
 TEST(Cost, PackedKernelsShareTheMachine) {
   const auto products = [](int count) {
     std::string text = "graph {\n  %0 = input \"x\" : f32[512,512]\n", outputs;

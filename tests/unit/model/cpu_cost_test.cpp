@@ -26,8 +26,8 @@ TEST(CpuCost, CountsEveryStepOnce) {
       const CpuWork work = cpu_work(each.kernel, one_thread());
       double products = 0;
       for (const auto& [micro, steps] : work.micro) products += steps * micro.height;
-      // `rows` is the number of rows times the depth. Every panel of columns has as many products, so `products` is a
-      // multiple of it.
+      // `rows` is the number of rows times the depth. Each panel of columns has `rows` products, so `products` is a
+      // multiple of `rows`.
       const double rows = text == testing::kEven ? 48 * 64 : text == testing::kOdd ? 37 * 70 : 16 * 72;
       EXPECT_NEAR(products / rows, std::round(products / rows), 1e-6) << each.plan << "\n" << print(each.kernel);
       EXPECT_GE(products, rows);
@@ -219,7 +219,8 @@ TEST(CpuCost, HintsTakeThePlacesOfLoads) {
   EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 8);
   EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);
   EXPECT_DOUBLE_EQ(ns(14, 2, 4, cost), 28);
-  // The measured time of a step holds without prefetches; these still make the step longer if they do not fit.
+  // The measured time of a step is that without prefetches, so prefetches for which the step has no free slots make it
+  // longer.
   cost.step_ns[{"gcc", 3, 2}] = 9 / cost.fma_per_ns;
   EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 9);
   EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);

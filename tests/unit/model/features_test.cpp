@@ -117,8 +117,8 @@ TEST(Features, OfAGpu) {
     EXPECT_LE(value(features, "occupancy"), 1);
     EXPECT_EQ(value(features, "team"), std::log2(kernel.team));
     EXPECT_EQ(value(features, "into_l2"), value(features, "into_l3"));
-    // Every element is read once, so the feature is about 0. If rows are copied ahead, it may also count rows beyond
-    // the last one.
+    // The kernel reads every element once, so the feature `read` (the logarithm of bytes read over bytes that must be
+    // moved) is about 0. If rows are copied ahead, it may also count rows beyond the last one.
     EXPECT_NEAR(value(features, "read"), 0, space.schedule(seed)[kPersistent] > 1 ? 1 : 0.1);
   }
 }

@@ -207,7 +207,7 @@ void expect_legal(const Device& device) {
 
 TEST(Limits, MutatedMessagesGiveNoIllegalNames) {
   const uint64_t first = test_seed(1);
-  // no handler: protobuf would print every invalid UTF-8 string
+  // Logging is turned off, because protobuf logs every string that is not valid UTF-8.
   pb::LogHandler* const logged = pb::SetLogHandler(nullptr);
   int64_t accepted = 0;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(scaled(20'000)); ++seed) {

@@ -57,10 +57,11 @@ TEST(AsyncCopies, NeedOneBarrierAStep) {
     EXPECT_EQ(steps.body[0].op, InstrOp::kWait);
     EXPECT_EQ(steps.body[0].pending, stages - 2);
     EXPECT_EQ(steps.body[1].op, InstrOp::kBarrier);
-    // Every stage has one commit: all but one before the loop, the last one in it.
+    // A kernel with n stages commits copies in n places: n - 1 before the loop over the steps of k, and one in the
+    // loop.
     EXPECT_EQ(instrs_in(kernel.body, InstrOp::kCommit), stages);
     EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
-    // No step copies elements of a step beyond the last one: each element of the operands is read exactly once.
+    // Each element of the operands is read exactly once, so no copy reaches beyond the last step of k.
     const std::vector<int64_t> moved = testing::elements_moved(kernel);
     EXPECT_EQ(moved[0], 64 * 200);
     EXPECT_EQ(moved[1], 64 * 200);
@@ -85,7 +86,8 @@ TEST(AsyncCopies, AreMissedWhereNoWaitOrBarrierCoversThem) {
   }
 }
 
-// The first values of a step are read from shared memory at the end of the previous step, after its only barrier.
+// Each step of k ends by reading the first values of the next step from shared memory, and does so after the only
+// barrier in the step.
 TEST(RegisterStages, LetNoStepBeginWithARead) {
   for (const int64_t stages : {2, 3, 5}) {
     const Kernel kernel = product(stages, kProduct, 2);

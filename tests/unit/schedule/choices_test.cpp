@@ -104,7 +104,8 @@ std::string plan_1_of(const Space& space, const Point& point) {
 TEST(Choices, PlansOfVersion1AreRead) {
   int plans = 0;
   each_space([&](const Space& space, bool) {
-    // Version 1 has no choice turn_length, and in a space with this choice its names would not be unique.
+    // A space with the choice turn_length is left out: version 1 did not have this choice, and names of version 1
+    // would not be unique in such a space.
     if (axis_of(space.axes, kTurnLength) != nullptr) return;
     for (const Point& seed : space.seeds) {
       const absl::StatusOr<Point> point = space.parse(plan_1_of(space, seed));

@@ -13,7 +13,7 @@ namespace wl::testing {
 // divided into parts.
 inline constexpr int64_t kPartElements = 2;
 
-// Returns a machine for a row of targets(), with two threads, GCC and clang.
+// Returns a machine with the target in row `target` of targets(), two threads, and both GCC and clang.
 inline Machine machine_with(int target) {
   Machine machine;
   machine.target = &targets()[target];
@@ -182,7 +182,8 @@ inline constexpr const char* kGroups[] = {
   %3 = log %2 : f32[3,70]
   output "y" %3
 })",
-    // A convolution whose rows are the pixels of several images, and columns of three loops.
+    // A convolution whose rows are the pixels of several images. Then a product whose columns are three loops, one of
+    // which lies outside of the rows in the result.
     R"(graph {
   %0 = input "x" : f32[3,7,9,10] normal(0,1)
   %1 = input "w" : f32[3,3,10,18] normal(0,1)

@@ -107,8 +107,8 @@ TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
   const uint64_t first = testing::test_seed(20261126);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(120)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    // One of four seeds has panels whose number of filters is a multiple of the vector width (the first value of each
-    // list).
+    // Numbers of filters in a panel, for vectors of 16 elements (kWide) and of 4 elements (kNarrow). Only the first
+    // number of each list is a multiple of the vector width.
     const bool wide = seed % 2 == 0;
     static constexpr int64_t kWide[] = {32, 24, 40, 8}, kNarrow[] = {16, 6, 3, 13};
     const Graph group = parsed(testing::ConvolutionText(seed, (wide ? kWide : kNarrow)[seed / 2 % 4]).text());

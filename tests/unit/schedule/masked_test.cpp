@@ -82,7 +82,8 @@ Graph squares(int64_t n, Mask left, Mask right, Mask result) {
 
 constexpr Mask kNone = Mask::kNone;
 
-// Expects that kernels of a product compute their graph, at some points whose schedules are `wanted`.
+// expect_masked_meaning() lowers a product at some of the points whose schedules are `wanted`, expects that the
+// kernels compute the product, and adds to these counts.
 struct MaskedCount {
   int kernels = 0, masks = 0;
 };

@@ -1,4 +1,5 @@
-// Random groups around a softmax, which are computed in turns along the keys: their kernels compute their graphs.
+// Random groups like attention, whose kernels walk the keys in turns (parts of the keys, one after another): the
+// kernels compute what the groups' graphs say.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -143,7 +144,9 @@ TEST(OnePass, RandomGroupsMeanTheGraph) {
   std::printf("%d groups, %d in turns, %d kernels; choices: %d limited, %d with a rest, %d with both\n", groups,
               turning, kernels, limited, with_rest, limited_rest);
   EXPECT_GT(turning, groups / 2);
-  if (wanted < 20) return;  // a small sample may lack some kinds of choices
+  // A small sample of groups may happen to have no choice that is limited or has a rest, so these counts are not
+  // checked.
+  if (wanted < 20) return;
   EXPECT_GT(limited, 0);
   EXPECT_GT(with_rest, 0);
 }
@@ -175,8 +178,8 @@ TEST(Resident, RandomAttentionMeansTheGraph) {
     }
     testing::expect_meanings(graph, domain, space, machine, {points[seed % points.size()]}, &kernels,
                              [](const Kernel& kernel, const Point&) {
-                               // Shared memory holds no intermediate values, only operands of products and coordinates
-                               // along an axis.
+                               // Shared memory holds operands of products ("turn") and coordinates along an axis
+                               // ("counted"), but no intermediate values.
                                for (const std::string& name : shared_by(kernel))
                                  EXPECT_TRUE(name == "turn" || name.starts_with("counted")) << name;
                              });

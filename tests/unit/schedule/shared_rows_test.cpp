@@ -93,7 +93,7 @@ TEST(Passes, OfTheLastBlockRunOnce) {
   EXPECT_THAT(complaint(changed(kCounted, "last 2", "last 2 p2[0] strides []")), HasSubstr("one thread needs no flag"));
 }
 
-// Like kNeighbours, but in one pass, within clusters of two blocks.
+// A kernel whose blocks, in clusters of two, each read the element that the other block of the cluster has stored.
 constexpr const char* kCluster =
     R"(kernel "k" target="sim:cuda" grid=4 threads=32 unroll=1 accumulators=1 compiler="gcc" wave=32 team=32 teams=1 cluster=2 {
   p0 = in "x" : f32 [4]
@@ -132,7 +132,8 @@ TEST(Parts, GiveEveryBlockSomething) {
   EXPECT_EQ(share_of(100, 8, 1), 13);
   EXPECT_EQ(share_of(100, 8, 4), 16);
   EXPECT_TRUE(shares_out(100, 8, 1));
-  EXPECT_FALSE(shares_out(100, 8, 16));  // seven blocks take 16 rows each, at most 112, so the eighth has none
+  // In steps of 16, blocks take 16 of the 100 rows each: seven blocks take them all and the eighth gets none.
+  EXPECT_FALSE(shares_out(100, 8, 16));
   EXPECT_FALSE(shares_out(9, 8, 1));
   for (int64_t extent = 1; extent < 200; ++extent)
     for (int64_t parts : {1, 2, 4, 8, 16})
@@ -143,12 +144,12 @@ TEST(Parts, GiveEveryBlockSomething) {
         }
 }
 
-// If there are fewer rows than the machine can compute at the same time, the first choice divides rows among blocks.
-// If there are many rows, they are never divided.
+// The first seed divides rows among blocks if there are fewer rows than the machine can compute at the same time. It
+// never divides rows if there are many.
 TEST(Parts, AreTheFirstChoiceOfFewLongRows) {
   const auto first = [](const char* target, const char* text, bool small) {
     Machine machine = testing::machine_with(target);
-    machine.units = 0;  // as many multiprocessors as the target has
+    machine.units = 0;  // 0: the machine has the number of multiprocessors of its target
     machine.part_elements = small ? testing::kPartElements : Machine().part_elements;
     const Graph group = parse(text).value();
     const Domain domain = analyze(group, machine).value();

@@ -84,7 +84,8 @@ TEST(SpaceLower, AWeightOfSeveralPanelsIsAlwaysPrefetched) {
   EXPECT_TRUE(ever(shallow, 0)) << "no row is so far ahead";
   EXPECT_TRUE(ever(in_panels(8, 2048, 1), 0)) << "it may be what another kernel has just stored";
   const std::string kernel = large.kernel(large.space.seeds[0]);
-  EXPECT_THAT(kernel, HasSubstr("+ 4096] strides [0,1] level 1"));  // prefetches 64 rows of 64 columns ahead
+  // Prefetches the row that lies 64 rows of 64 columns ahead.
+  EXPECT_THAT(kernel, HasSubstr("+ 4096] strides [0,1] level 1"));
 }
 
 // While each of several row tiles is multiplied with a panel, it prefetches one cache line of every row of the next

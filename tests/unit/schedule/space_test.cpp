@@ -95,7 +95,7 @@ TEST(Space, ScheduleOfAPoint) {
   const Schedule schedule = tiny().schedule({1, 2, 0});
   EXPECT_EQ(schedule[kPrefetch], 8);
   EXPECT_FALSE(schedule.has(kPackB));
-  EXPECT_EQ(schedule[kPackB], 1);  // the value that choices.def gives for a choice that the kernel does not have
+  EXPECT_EQ(schedule[kPackB], 1);  // the value that choices.def gives for a choice that a schedule lacks
   EXPECT_DEATH(schedule[kThreads], "the schedule has no threads");
 }
 
@@ -111,8 +111,8 @@ TEST(Space, RowsOfALongSoftmaxPipelineAndStream) {
   EXPECT_LT(space.count(), 100'000u);
 }
 
-// If a row fits only the second-level cache, the next row is prefetched in the last phase, and all phases may be fused
-// although the row has several loops.
+// Rows that fit only the second-level cache. The last phase of a row prefetches the next row, and all phases may be
+// fused although a row has several loops.
 TEST(Space, LongRowsAreFetchedLateAndPipeline) {
   const std::string full = "f32[64,10,4096]";
   const Space space = space_for(cat("graph {\n%0 = input \"x\" : ", full, "\n%1 = reduce_sum %0 axes=[1,2] : f32[64]",

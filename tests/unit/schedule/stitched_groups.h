@@ -120,8 +120,8 @@ inline constexpr const char* kTwoAxes = R"(graph {
   output "y" %4
 })";
 
-// A value (%5) that is stored as an output and read again: the sum of its row is subtracted from it. The constant (%2)
-// keeps its shape, however the group is divided among blocks.
+// The value %5 is stored as an output and read again: the sum of each of its rows is subtracted from the row. The
+// constant %2 has the same shape in every block, however the group is divided among blocks.
 inline constexpr const char* kStoredAndRead = R"(graph {
   %0 = input "x" : f32[32,24] normal(0,1)
   %1 = input "w" : f32[24,24] normal(0,1)

@@ -90,8 +90,8 @@ TEST(Stitched, OnePassMeansTheGraph) {
   EXPECT_GT(kernels, 60);
 }
 
-// The default schedule keeps values in registers if possible, even if fewer rows per block would keep all
-// multiprocessors busy.
+// The default schedule keeps values in registers if possible. It does so even if blocks of fewer rows, without that,
+// are needed to keep all multiprocessors busy.
 TEST(Stitched, TheDefaultKeepsValuesInRegisters) {
   for (const char* target : {"cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx950", "hip:gfx1201"})
     for (const int64_t width : {64, 128}) {
@@ -147,7 +147,7 @@ TEST(Stitched, TurnsStopAtTheLastKeyThatCounts) {
   };
   for (const Stitched& choice : turning(testing::kCausal)) {
     EXPECT_EQ(choice.turns.count * choice.turns.length, 96);
-    if (choice.rows == 64) continue;  // a single block with all rows needs all keys
+    if (choice.rows == 64) continue;  // if a single block has all rows, none of its keys can be skipped
     EXPECT_EQ(choice.turns.visited.axis, static_cast<int>(choice.counts.size()) - 1);
     EXPECT_EQ(choice.turns.visited.base, choice.rows - 1);
     EXPECT_EQ(choice.turns.visited.step, choice.rows);
@@ -241,7 +241,8 @@ TEST(Slab, CutsFollowViewsBackwards) {
   EXPECT_THAT(slab->shift(group, 1), ::testing::ElementsAre(0, 8));       // k depends on heads only
 }
 
-// Stitches neighbouring groups of random graphs' covers that do not form one loop nest.
+// Stitches random graphs' neighbouring groups that together are not one loop nest, and expects that the kernels
+// compute the groups.
 TEST(Stitched, RandomGroupsMeanTheGraph) {
   const uint64_t first = testing::test_seed(20261122);
   const auto wanted = static_cast<int>(testing::scaled(600));

@@ -1,4 +1,5 @@
-// Contractions in tile registers: every schedule computes its graph, and damaged kernels are refused or wrong.
+// Contractions that are computed in tile registers: every schedule computes its graph. Kernels that were damaged on
+// purpose are refused or compute wrong results.
 #include "compiler/schedule/contract/tiles.h"
 
 #include <gmock/gmock.h>

@@ -93,7 +93,8 @@ TEST(AnalyticSeeds, ModelsAreSwitchedOffByName) {
   EXPECT_NE(group.space.seeds, own);
 }
 
-// If there is a learned model, it ranks first. Here it prefers low tiles, which the analytic model does not.
+// If there is a learned model, it orders the seeds instead of the analytic model. The learned model of this test
+// prefers low tiles; the analytic model does not.
 TEST(AnalyticSeeds, TheLearnedModelIsAskedFirst) {
   Opened group = open(kProduct, "cpu:avx512");
   group.space.expected_log_ns = [&space = group.space](const Point& point) {

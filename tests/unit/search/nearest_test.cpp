@@ -81,9 +81,9 @@ TEST(Nearest, APlanIsTranslatedOrNothing) {
   // Values that the space lacks are rounded to values that it has: tile_elements=48 to 64, and unroll=8 to 4.
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=48 unroll=8"), (Point{2, 2}));
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx2 class=map tile_elements=16"),
-            (Point{0, 0}));  // the plan is older than the choice `unroll` and has no value for it
+            (Point{0, 0}));  // the plan is older than the choice `unroll`, so that choice gets its first value
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=128 unroll=4"),
-            std::nullopt);  // the translated point is not a legal combination
+            std::nullopt);  // not translated: the point with these values is not legal
   // A plan of version 1 for another target is translated as well.
   EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=map tile=48 unroll=8"), (Point{2, 2}));
   EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=rows tile_elements=16"), std::nullopt);

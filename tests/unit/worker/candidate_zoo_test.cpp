@@ -1,6 +1,6 @@
-// Candidates that attack the machine on which they run. Each tries once and spoils its result on success, so a refused
-// attack is an ordinary correct kernel. In every case the worker survives, nothing is read or left behind, and the next
-// candidate is correct.
+// Candidates that attack the machine on which they run. Each makes one attack, and spoils its own result if the
+// attack succeeds. So a candidate whose attack is refused is measured as a correct kernel. In every case the worker
+// survives, nothing is read or left behind, and the next candidate is correct.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -39,8 +39,8 @@ struct Escape {
   const char* before = "";
 };
 
-// An expression that is false only if the call fails with EPERM (1). The system-call filter makes calls fail so if it
-// refuses them whatever their arguments are.
+// A C expression for an attack by a system call. It is false only if the call fails with EPERM (error 1), the error
+// of a call that the system-call filter refuses whatever its arguments are.
 #define WL_NOT_REFUSED(...) "(syscall(" __VA_ARGS__ ") != -1 || *__errno_location() != 1)"
 
 const Escape kEscapes[] = {
@@ -139,7 +139,8 @@ const Escape kEscapes[] = {
      "0; })"},
     {"SendsToOthers", "syscall(__NR_sendto, 1, \"x\", 1, 0, 0, 0) >= 0 || " WL_NOT_REFUSED("__NR_sendmsg, 3, 0, 0")},
     {"ReceivesADescriptor", WL_NOT_REFUSED("__NR_recvmsg, 3, 0, 0")},
-    // These attacks come last: the memory of a sanitized runner is not limited, so it cannot run them.
+    // The attacks on the limit of memory come last, because the test leaves them out if the runner is built with
+    // sanitizers: the memory of such a runner is not limited.
     {"MapsAHundredGigabytes", "mmap(0, 100L << 30, 3, 0x22, -1, 0) != (void*)-1"},
     {"AllocatesForEver", "({ for (;;) { volatile char* p = (volatile char*)malloc(1 << 26); p[0] = 1; } 1; })",
      Outcome::kRuntimeError, "SIGSEGV"},
@@ -196,8 +197,9 @@ TEST(CandidateZoo, NothingIsReadOrLeftAndTheNextIsRight) {
   EXPECT_TRUE(std::filesystem::is_empty(options.work_dir));
 }
 
-// The expected value is no sum of the inputs, so a candidate can only find it in memory. The candidate computes the
-// pattern that it searches for at run time, so that it does not find its own code.
+// The expected value is not a sum of the inputs, so a candidate could learn it only by searching the process's
+// memory. The candidate computes the pattern that it searches for at run time, so that it does not find the pattern
+// in its own code.
 TEST(CandidateZoo, ExpectedValuesAreNowhereInItsReach) {
   if (kSanitizedRunner) GTEST_SKIP() << "the memory of a sanitizer is too large to search";
   MeasureOptions options = testing::options();

@@ -29,11 +29,12 @@ Source source_of(int threads) {
 TEST(Occupancy, IsBoundByWhatRunsOutFirst) {
   CodeFacts code = good();
   EXPECT_EQ(occupancy_of(code, kHopper, 256), 1);
-  EXPECT_EQ(occupancy_of(code, kHopper, 32), 0.5);  // limited by the blocks per multiprocessor
-  EXPECT_EQ(occupancy_of(code, kHopper, 33), 1);    // warps are whole: 33 threads take two
+  // Blocks of one warp: the limit of blocks per multiprocessor allows half of its warps.
+  EXPECT_EQ(occupancy_of(code, kHopper, 32), 0.5);
+  EXPECT_EQ(occupancy_of(code, kHopper, 33), 1);  // 33 threads take two whole warps
   code.registers = 64;
   EXPECT_EQ(occupancy_of(code, kHopper, 256), 0.5);
-  code.registers = 65;  // 65 registers occupy as many as 72
+  code.registers = 65;  // registers are allocated in eights: 65 take the space of 72
   EXPECT_EQ(occupancy_of(code, kHopper, 128), 7 * 128 / 2048.0);
   code = good();
   code.dynamic_shared = 100 * 1024;
@@ -62,7 +63,7 @@ TEST(Judgement, SaysWhy) {
   code = good();
   code.widest_store = 8;
   EXPECT_THAT(reject_reason(code, kHopper, source_of(256)), HasSubstr("stores of 16 bytes"));
-  code.widest_store = 0;  // a store whose width is unknown never rejects a kernel
+  code.widest_store = 0;  // 0: the code's widest store is unknown, which is no reason to reject the kernel
   EXPECT_EQ(reject_reason(code, kHopper, source_of(256)), "");
   EXPECT_THAT(reject_reason(good(), kHopper, source_of(2048)), HasSubstr("2048 threads; the most are 1024"));
   code = good();
@@ -71,7 +72,7 @@ TEST(Judgement, SaysWhy) {
   code = good();
   code.registers = 100;
   EXPECT_THAT(reject_reason(code, kHopper, source_of(1024)), HasSubstr("not one block of 1024 threads"));
-  // If the device's limits are unknown, a kernel can be rejected only for facts of its code alone.
+  // If the device's limits are unknown, a kernel cannot be rejected for exceeding them.
   EXPECT_EQ(reject_reason(code, CodeLimits{}, source_of(1024)), "");
 }
 

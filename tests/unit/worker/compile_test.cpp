@@ -59,12 +59,12 @@ TEST(Compile, SharesUnitsAndEqualSources) {
   EXPECT_EQ((*compiled)[10].seconds, 0);
 }
 
-// Two units are compiled at the same time, and the longer one decides how long that takes. So a long text is not put
-// into a unit with short ones.
+// Two translation units are compiled at the same time, and the longer one decides how long that takes. So the long
+// text is alone in its unit, as far as the limit of candidates in a unit allows.
 TEST(Compile, UnitsHaveTextsOfAboutEqualLength) {
   std::vector<Candidate> candidates = {candidate(0, absl::StrCat(kAdd, "//", std::string(10'000, 'x'), "\n"))};
   for (int t = 1; t < 6; ++t) candidates.push_back(candidate(t, kAdd));
-  // `most` limits the number of candidates in a unit, however short their texts are.
+  // `most`: the limit of candidates in a unit. `beside`: how many short candidates share the long one's unit.
   for (const auto& [most, beside] : {std::pair{8, 0}, std::pair{4, 1}}) {
     CompileOptions options;
     const Scratch scratch;
@@ -80,7 +80,8 @@ TEST(Compile, UnitsHaveTextsOfAboutEqualLength) {
   }
 }
 
-// A kernel whose code depends on __FILE__ and __LINE__ is compiled in other folders, batches and orders.
+// A kernel whose code depends on __FILE__ and __LINE__ has the same object whatever folder, batch and position in the
+// batch it is compiled in.
 TEST(Compile, AnObjectThatIsKeptDependsOnItsSourceAlone) {
   const Candidate own =
       candidate(3, "c[0] = sizeof(__FILE__) + __LINE__;", "extern const char* $where() { return __FILE__; }\n");
@@ -201,7 +202,8 @@ TEST(Process, DeadlineThenKillLeavesNoGroupBehind) {
   EXPECT_EQ(errno, ESRCH);
 }
 
-// A killed bwrap could leave behind a sandbox that is not set up completely and has already left the process group.
+// If bwrap is killed before a sandbox is complete, processes of the sandbox that have left its process group must not
+// survive.
 TEST(Process, KilledEarlyLeavesNoBoxBehind) {
   if (const absl::Status works = sandbox_works(); !works.ok()) GTEST_SKIP() << works;
   for (int i = 0; i < 20; ++i) {

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A coordinator may send any library call, so the worker checks it.
+// A coordinator may send any call of a library, so the worker checks a call's numbers before it makes the call.
 TEST(GpuLibraries, CallsAreJudged) {
   const testing::FakeGpu fake;
   MatmulCall call;
@@ -29,7 +29,7 @@ TEST(GpuLibraries, CallsAreJudged) {
     source.work_bytes = kCounterBytes + kMatmulWorkBytes;
   }
   batch.candidates[1].source.work_bytes = kCounterBytes;
-  // makes the text another one, since candidates with equal texts are compiled only once
+  // A blank makes this text differ from that of candidate 0, since candidates with equal texts are compiled only once.
   batch.candidates[1].source.text.insert(1, " ");
   batch.candidates[2].source.text = "{}";
   call.d.argument = 3;

@@ -90,7 +90,7 @@ TEST(FakeGpus, TimeRightKernels) {
       Batch batch = batch_of({good_specimen(), good_specimen(), good_specimen()});
       batch.candidates[1].source.text += "// another\n";
       batch.recipe.cold = cold;
-      batch.recipe.hopeless_factor = 1e9;  // no trial is given up, even on a busy machine
+      batch.recipe.hopeless_factor = 1e9;  // timing never ends early because a busy machine makes a kernel slow
       batch.recipe.budget_ns = 60'000'000'000;
       batch.recipe.max_repeats = 8;
       batch.recipe.interleave = rounds;
@@ -159,8 +159,9 @@ TEST(FakeGpus, JudgementComesBeforeTheDevice) {
   EXPECT_EQ(measured.trials[1].code.registers, 32);
 }
 
-// Compilers may remove loads, so that every plan of a group seems to break its promise of wide loads
-// (Source::load_bytes). The first candidate runs even so.
+// Compilers may remove loads, and then every plan of a group seems to break its promise of wide loads
+// (Source::load_bytes). So the first candidate of a group runs although it seems to break the promise, and only later
+// ones are rejected.
 TEST(FakeGpus, TheFirstCandidateOfAGroupRunsIfItCan) {
   const FakeGpu fake;
   Batch batch = batch_of({good_specimen(), good_specimen()});
@@ -191,7 +192,8 @@ TEST(FakeGpus, TrialsKnowTheirClock) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
   EXPECT_EQ(measured.trials[0].clock_mhz, 1980);
   EXPECT_EQ(measured.trials[0].clocks_mhz.size(), measured.trials[0].samples_ns.size());
-  EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));  // the sample at 990 MHz was repeated
+  // The sample that was taken at 990 MHz has been repeated at the usual clock, so the message mentions no other clock.
+  EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));
 }
 
 // The fake hipRTC's options, log, code object and error texts are those of hipRTC's manual.
@@ -221,8 +223,8 @@ TEST(FakeGpus, HipRtcCompilesWhatClangCannot) {
   EXPECT_THAT(measured.trials[3].message, HasSubstr("a lane spills 508 bytes; at most 32 pay"));
 }
 
-// For an architecture that it does not know, hipRTC (like the fake one) ends the process, so the worker does not call
-// it.
+// The real hipRTC, like the fake one, ends the process if it does not know an architecture. So the worker does not
+// ask it to compile for such an architecture.
 TEST(FakeGpus, HipRtcIsNotAskedForWhatItDoesNotKnow) {
   const FakeGpu fake;
   const WithoutClang no_clang;
@@ -308,7 +310,8 @@ TEST(FakeGpus, RunnersAndCompilersLiveOnBetweenBatches) {
   EXPECT_FALSE(state.runner.running());
 }
 
-// If another thread cancels while a kernel hangs, the process is killed and no candidate is judged.
+// If another thread cancels the measurement while a kernel hangs, the runner's process is killed and no candidate
+// gets an outcome.
 TEST(FakeGpus, CancelEndsAHang) {
   const FakeGpu fake;
   std::atomic<bool> cancel = false;
@@ -355,7 +358,7 @@ TEST(FakeGpus, SpeakHipToo) {
 }
 
 TEST(Gpus, NoSuchDeviceIsNobodysFault) {
-  // If no compiler is available, the batch ends before a device is used.
+  // If no compiler is available, the batch ends before any device is used, so the test is skipped.
   if (const std::string missing = gpu_compiler_missing(kTarget); !missing.empty()) GTEST_SKIP() << missing;
   MeasureOptions options = testing::options();
   const auto measured = measure(batch_of({good_specimen()}), options);

@@ -36,7 +36,7 @@ TEST(KeptObjects, AreOfOneSource) {
   other = source_of("text");
   other.target = "cpu:avx2";
   EXPECT_EQ(kept.find(other), nullptr);
-  // A source is identified by its prelude and its text, not by the two joined.
+  // Prelude "te" and text "xt" are another source than the text "text", although they are equal when they are joined.
   other = source_of("xt");
   other.prelude = "te";
   EXPECT_EQ(kept.find(other), nullptr);
@@ -95,7 +95,8 @@ TEST(KeptObjects, APromotedKernelIsNotCompiledAgain) {
   batch.id = batch_id(1, 0, 0);
   absl::StatusOr<Measured> measured = measure(batch, options);
   ASSERT_TRUE(measured.ok()) << measured.status();
-  EXPECT_EQ(state.objects.bytes(), 0u);  // the object is not kept, since its translation unit may contain other kernels
+  // An object of a search round is not kept, since its translation unit may contain other kernels as well.
+  EXPECT_EQ(state.objects.bytes(), 0u);
 
   batch.id = batch_id(1, 1, 0);
   batch.phase = 1;

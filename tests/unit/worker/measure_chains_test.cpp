@@ -104,7 +104,8 @@ TEST(MeasureChains, FakeTimesAreTheSumsOfTheKernels) {
     EXPECT_EQ(measured.trials[1].samples_ns[i], 2 * measured.trials[0].samples_ns[i]);
 }
 
-// The runner alone: values are passed from step to step, and its commands are checked.
+// Tests warploom-runner without the worker: it passes values from step to step of a chain, and refuses invalid
+// commands.
 class ChainRunner : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -148,9 +149,10 @@ TEST_F(ChainRunner, ValuesGoFromStepToStep) {
 TEST_F(ChainRunner, RefusesWhatDoesNotExist) {
   const std::vector<ChainCommand> wrong = {
       {7, {}},
-      {7, {{5, {{0, 0}, {1, 0}, {2, 0}}}}},      // no such kernel
-      {7, {{0, {{0, 0}, {1, 0}, {3, 0}}}}},      // no such buffer
-      {7, {{0, {{0, 0}, {1, 0}, {-1, 8192}}}}},  // beyond the arena
+      {7, {{5, {{0, 0}, {1, 0}, {2, 0}}}}},  // no such kernel
+      {7, {{0, {{0, 0}, {1, 0}, {3, 0}}}}},  // no such buffer
+      // The third address is not in the memory of intermediate values, the arena.
+      {7, {{0, {{0, 0}, {1, 0}, {-1, 8192}}}}},
       {7, {{0, {{0, 0}, {1, 0}, {-1, -64}}}}},
       {7, {{0, {{0, 64}, {1, 0}, {2, 0}}}}},  // not the start of a buffer
       {7, {{0, std::vector<ChainCommand::Argument>(4097, {0, 0})}}},

@@ -38,7 +38,7 @@ Measured run(const Batch& batch, const MeasureOptions& options = testing::option
 
 TEST(Measure, RightKernelsAreTimed) {
   Batch batch = add_batch(kElements);
-  batch.recipe.hopeless_factor = 1e9;  // no trial is given up, even on a busy machine
+  batch.recipe.hopeless_factor = 1e9;  // timing never ends early because a busy machine makes a kernel slow
   for (int t = 0; t < 3; ++t) batch.candidates.push_back(candidate(t, absl::StrCat("// ", t, "\n", kAdd)));
   const Measured measured = run(batch);
   ASSERT_EQ(measured.trials.size(), 3u);
@@ -116,7 +116,7 @@ TEST(Measure, EachFaultIsOneFailedTrialOfItsClass) {
   Batch batch = add_batch(kElements);
   batch.recipe.deadline_ns = 1'500'000'000;
   for (const Fault& fault : kFaults) {
-    // The last two faults do no harm with the sanitizers' allocator, which has no limit and tolerates a double free.
+    // Sanitizers' allocators tolerate the last two faults: a double free, and allocations without end.
     if (kSanitized && std::string(fault.name) == "DoubleFree") break;
     const auto n = static_cast<int64_t>(batch.candidates.size());
     batch.candidates.push_back(candidate(n, fault.body, fault.before));
@@ -154,7 +154,7 @@ TEST(Measure, ForkingIsRefusedAndLeavesNothingBehind) {
                       candidate(1, "if (fork() < 0) abort(); sleep(1000);"), candidate(2, kAdd)};
   const Measured measured = run(batch);
   ASSERT_EQ(measured.trials.size(), 3u);
-  // The candidate could not start a child process.
+  // The call of fork() failed in candidate 0, so the rest of the candidate ran as a correct kernel.
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
   EXPECT_EQ(measured.trials[1].outcome, Outcome::kRuntimeError) << measured.trials[1].message;
   EXPECT_EQ(measured.trials[2].outcome, Outcome::kCorrect) << measured.trials[2].message;
@@ -179,8 +179,8 @@ TEST(Measure, ColdRunsRotateTheirData) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
 }
 
-// The inputs and outputs exist in several copies. Each candidate begins with the copy after the last one that the
-// previous candidate used.
+// The inputs and outputs exist in several copies, which calls use in turn. A candidate's first call uses the copy
+// after the last one of the previous candidate, and its check must look at the copies that it has written.
 TEST(Measure, ColdRunsOfManyCandidatesAreAllJudgedByWhatTheyWrote) {
   Batch batch = add_batch(kElements);
   batch.recipe.cold = true;
@@ -204,8 +204,8 @@ TEST(Measure, EmptyTensorsAndEmptyGridsSimplyWork) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
 }
 
-// Outputs are filled with a poison byte before a run. A result that equals the poison must not count as unwritten, but
-// an unwritten byte must.
+// Outputs are filled with a poison byte before a run, so that unwritten bytes are found. A kernel that writes this
+// byte as its result is correct all the same.
 TEST(Measure, IntegerPoisonIsDistinguishedFromResults) {
   for (bool writes : {true, false}) {
     Batch batch = add_batch(kElements);

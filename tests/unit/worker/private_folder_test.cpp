@@ -29,8 +29,8 @@ TEST_F(PrivateFolders, AreKeptWhileTheirProcessLives) {
   EXPECT_TRUE(fs::is_empty(parent));
 }
 
-// Folders without an owner file are swept: their process was killed before it made the file, or while it was removing
-// the folder.
+// A folder without an owner file is removed as well. The process that made the folder was killed before it wrote that
+// file, or while it removed the folder.
 TEST_F(PrivateFolders, WithoutAnOwnerAreSwept) {
   fs::create_directory(parent + "/measure.empty");
   fs::create_directory(parent + "/measure.half");

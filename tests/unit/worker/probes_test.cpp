@@ -1,4 +1,4 @@
-// If a machine cannot measure, it reports so and blames no candidate.
+// If a machine cannot measure, the batch fails with an error that says so, and no candidate is blamed.
 #include "worker/probes.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,8 @@ TEST(KnownKernel, BlamesNoCandidateWhereTheMachineIsNot) {
   tools.add("g++", "case \"$1\" in --version) exec /usr/bin/g++ \"$@\";; esac; echo no disk >&2; exit 1");
   Batch batch = add_batch(1024);
   batch.candidates.push_back(candidate(0, kAdd));
-  for (bool sound : {false, true}) {  // probed before the first batch, and after a batch that fails completely
+  // The known kernel runs before the first batch (`sound` is false), and after a batch without a correct candidate.
+  for (bool sound : {false, true}) {
     const auto measured = measure_soundly(batch, device, testing::options(), &sound);
     EXPECT_TRUE(absl::IsUnavailable(measured.status())) << measured.status();
     EXPECT_THAT(measured.status().message(), HasSubstr("known to be right failed (compile_error: no disk)"));

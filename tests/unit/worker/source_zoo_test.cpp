@@ -108,7 +108,8 @@ TEST_P(SourceZoo, ReadsAndLeavesNothing) {
   options.unit = 1;
   options.jobs = 1;
   options.sandbox = Sandbox::kBubblewrap;
-  // Units are compiled in reverse order, so the attack is compiled between two correct kernels.
+  // The attack has number 1 and is compiled after candidate 2 and before candidate 0, both of which are correct
+  // kernels.
   const auto compiled =
       compile_cpu({candidate(0, kAdd), candidate(1, kAdd, text), candidate(2, absl::StrCat("//\n", kAdd))}, options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();

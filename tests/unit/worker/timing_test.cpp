@@ -8,7 +8,8 @@
 namespace wl {
 namespace {
 
-// Simulates slots of a measurement: a call of slot i takes `costs[i]` ns, and each run up to `noise` ns more.
+// Simulates the kernels of a measurement, each of which has a slot number. A call of slot i takes `costs[i]` ns, and
+// a run of several calls up to `noise` ns more.
 struct SimulatedSlots {
   std::vector<int64_t> costs;
   std::vector<int> order;  // slot numbers of all runs, in order
@@ -59,7 +60,7 @@ TEST(Timing, FastKernelIsAveragedOverALoop) {
   EXPECT_GE(slots.calls, 7 * 60'000 / 100);  // each sample takes at least 60 us
 }
 
-// Returns a clock that returns these values in turn and repeats the last one.
+// Returns a clock that returns `values` one after another, and then the last one again and again.
 std::function<int()> clock_of(std::vector<int> values) {
   return [values, at = size_t{0}]() mutable { return values[at + 1 < values.size() ? at++ : at]; };
 }
@@ -69,8 +70,8 @@ TEST(Timing, SamplesAtAnotherClockAreTakenOnceMore) {
   Recipe recipe;
   recipe.min_repeats = recipe.max_repeats = 8;
   const size_t plain = (time_slots(recipe, 1, slots.run()), slots.order.size());
-  // The third sample was taken at a lower clock, so it is repeated. At the second try the clock is normal, or it is
-  // still low: then the sample stays marked and is not repeated again.
+  // The third sample was taken at a lower clock rate, so it is repeated once. If the rate is back to normal then, the
+  // new sample counts; if it is still low, the new sample stays marked with its rate and is not repeated again.
   for (const bool back : {true, false}) {
     slots.order.clear();
     const Samples samples = time_slots(recipe, 1, slots.run(),
@@ -119,7 +120,7 @@ TEST(Timing, TheNearerToTheBestTheMoreSamplesUntilACandidateHasLost) {
   }
 }
 
-// Other load can only lengthen samples, so one good sample is enough to keep a candidate.
+// Other load can only lengthen samples. So timing does not end early for a candidate with one fast sample.
 TEST(Timing, OneUndisturbedSampleKeepsACandidate) {
   Recipe recipe;
   recipe.best_ns = 3'000'000;
@@ -136,11 +137,11 @@ TEST(Timing, RoundsAreFairAndAlternate) {
   SimulatedSlots slots{{1'000'000, 2'000'000, 3'000'000}, {}};
   Recipe recipe;
   recipe.interleave = true;
-  // cold runs have no untimed calls before samples, so the last runs in `order` are those of the rounds
+  // Cold runs are not preceded by untimed calls, so the last 12 entries of `order` are the samples of the four rounds.
   recipe.cold = true;
   recipe.min_repeats = 4;
   recipe.budget_ns = 1;
-  recipe.best_ns = 1;  // ns; so short a best time that outside a promotion all candidates would be given up
+  recipe.best_ns = 1;  // 1 ns, so that all candidates are hopelessly slow, which does not end the timing of a promotion
   const std::vector<Samples> result = time_slots(recipe, 3, slots.run());
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(result[i].samples_ns.size(), 4u);
@@ -188,7 +189,7 @@ TEST(Timing, ThreeRoundsAreEnoughForVeryLongKernels) {
   EXPECT_EQ(time_slots(recipe, 2, slots.run())[1].samples_ns.size(), 3u);
   recipe.min_repeats = 2;
   EXPECT_EQ(time_slots(recipe, 2, slots.run())[1].samples_ns.size(), 2u);
-  // Chains have a larger budget, but the limit of three rounds holds for them as well.
+  // Chains have a larger budget of time, but the timing of very long ones ends after three rounds as well.
   recipe.min_repeats = 5;
   recipe.budget_ns = 30'000'000'000;
   EXPECT_EQ(time_slots(recipe, 2, slots.run())[1].samples_ns.size(), 3u);

@@ -53,7 +53,8 @@ TEST(Raster, MeansTheGraph) {
       if (space.schedule(point)[kRasterRows] > 1 && points.size() < 2) points.push_back(point);
     testing::expect_meanings(graph, domain, space, machine, points, &kernels,
                              [&](const Kernel& kernel, const Point& point) {
-                               // The fastest digit of a block's number selects one of the raster_rows rows of tiles.
+                               // The digit of a block's number that changes fastest selects one of the raster_rows
+                               // rows of tiles.
                                const Schedule schedule = space.schedule(point);
                                bool found = false;
                                for (const Var& var : kernel.vars)

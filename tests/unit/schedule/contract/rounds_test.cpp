@@ -86,7 +86,8 @@ TEST(LastRound, IsSharedWhereBlocksWouldHaveNone) {
   EXPECT_FALSE(legal(64, 2));
 }
 
-// In a convolution, the taps of the window are loops over K around the loop that is walked in steps.
+// Blocks share the K of convolutions. There the taps of the window are loops over K around the loop that is walked in
+// steps.
 TEST(SharedK, OfConvolutionsMeansTheirGraphs) {
   int kernels = 0;
   const uint64_t first = testing::test_seed(20261211);
@@ -151,7 +152,7 @@ TEST(Boxes, AreOfMatricesAndOfCopiers) {
   EXPECT_FALSE(verify(changed).ok());
 }
 
-// An operand that is part of a larger matrix is copied as boxes only if it begins where that matrix begins.
+// An operand that is a slice of a larger matrix is copied as boxes only if the slice begins where the matrix begins.
 TEST(Boxes, BeginWhereTheirMatrixDoes) {
   const Machine machine = machine_with("cuda:sm_90a");
   const auto space = [&](const std::string& first) {

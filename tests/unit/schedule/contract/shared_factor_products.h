@@ -120,7 +120,8 @@ inline std::string product_of_boxes(uint64_t seed) {
                                   b);
 }
 
-// Returns up to `count` points of a space whose schedules are `wanted`: the first such seed, then random legal points.
+// Returns up to `count` points for whose schedules wanted() returns true: first a seed of the space, if there is such
+// a seed, then random legal points.
 template <typename Wanted>
 std::vector<Point> points_with(const Space& space, size_t count, uint64_t seed, Wanted wanted) {
   std::vector<Point> points;

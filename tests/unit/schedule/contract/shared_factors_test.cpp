@@ -129,7 +129,7 @@ TEST(SharedFactorSchedules, VerifierRejectsOtherOrders) {
   refused("not in the order in which", [&](Kernel& k) { at(k, InstrOp::kWords).slice.strides[0] = 128; });
   refused("no wait for the product",
           [&](Kernel& k) { std::erase_if(loop(k), [](const Instr& instr) { return instr.op == InstrOp::kMmaWait; }); });
-  // a barrier precedes the wait, while the product still reads shared memory
+  // a barrier must not precede the wait, because until then the product reads shared memory
   refused("no wait for the product", [&](Kernel& k) {
     Instr barrier;
     barrier.op = InstrOp::kBarrier;
