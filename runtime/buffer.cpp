@@ -29,7 +29,8 @@ uint64_t poison_pattern(DType dtype, bool other) {
         return 0x7fe5a5a5;
       case 2:
         return dtype == DType::f16 ? 0x7ea5 : 0x7fe5;
-      default:  // Floats of 8 bits: a NaN with the sign set, because kernels store such NaNs without a sign.
+      // 8-bit floats: a NaN with the sign set, which no kernel stores, because kernels store NaNs without a sign.
+      default:
         return dtype == DType::f8e5m2 ? 0xfd : 0xff;
     }
   }
@@ -57,9 +58,9 @@ absl::StatusOr<Buffer> Buffer::create(int64_t bytes, int64_t stagger) {
   Buffer buffer;
   const int64_t inner = (kPageBytes + stagger + bytes + kPageBytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   const int64_t total = inner + 2 * kPageBytes;
-  // Large pages are used if the system has them, since a page fault can cost microseconds on a virtual machine, and
-  // every page needs an address translation. For this, the memory between the guard pages begins at a large-page
-  // boundary.
+  // Large pages are used for large buffers if the system has them: there are fewer page faults, each of which can cost
+  // microseconds on a virtual machine, and fewer address translations. Large pages need aligned memory, so the memory
+  // between the guard pages begins at a large-page boundary.
   const bool large = bytes >= 2 * kLargePageBytes;
   const int64_t mapped = total + (large ? kLargePageBytes : 0);
   void* map = mmap(nullptr, static_cast<size_t>(mapped), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -78,7 +79,8 @@ absl::StatusOr<Buffer> Buffer::create(int64_t bytes, int64_t stagger) {
   return buffer;
 }
 
-// Unmaps all but `bytes` bytes of the mapping, chosen so that their second page begins at a large-page boundary.
+// Unmaps all but `bytes` bytes of the mapping. The first page that stays is the guard page; the second one, where the
+// usable memory begins, is at a large-page boundary.
 void Buffer::begin_with_large_page(int64_t bytes) {
   const auto second = static_cast<int64_t>(reinterpret_cast<uintptr_t>(map_) + kPageBytes);
   const int64_t before = (kLargePageBytes - second % kLargePageBytes) % kLargePageBytes;

@@ -1,4 +1,5 @@
-// Identifies the CPU. The text is part of the keys of caches of machine code on disks that several machines share.
+// Identifies the CPU by a text. Caches of machine code that lie on disks shared by several machines have the text in
+// their keys.
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ namespace {
 
 // The byte that fills red zones. It makes a NaN in every float type, so that reads beyond the data spoil the result.
 constexpr unsigned char kZoneByte = 0xFF;
-constexpr std::chrono::microseconds kSpin{200};  // how long a wait for the GPU spins before it sleeps
+constexpr std::chrono::microseconds kSpin{200};  // time that a wait for the GPU spins before it sleeps
 
 // Returns a device's architecture, such as "sm_90a" or "gfx90a". The suffix "a" of sm_90a (Hopper) and sm_100a
 // (Blackwell) permits instructions that are specific to the architecture.
@@ -28,8 +28,8 @@ std::string architecture_of(const GpuApi& api, int device) {
     const int version = 10 * gpu_attribute(api, api.major, device) + gpu_attribute(api, api.minor, device);
     return absl::StrCat("sm_", version, version == 90 || version == 100 ? "a" : "");
   }
-  // The struct hipDeviceProp_t differs between versions of ROCm, but its only string that begins with "gfx" is the
-  // architecture.
+  // Versions of ROCm lay out the struct hipDeviceProp_t differently. In all of them, the architecture is the only
+  // string that begins with "gfx", so it is found by a search through the bytes of the struct.
   std::vector<char> properties(size_t{16} << 10, '\0');
   if (api.properties(properties.data(), device) != 0) return "gfx";
   for (size_t at = 0; at + 4 < properties.size(); ++at) {

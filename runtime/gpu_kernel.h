@@ -25,7 +25,7 @@ class GpuKernel {
   // If `library` is empty, loads `entry` as the load() without `library` does. Otherwise loads a library call:
   // `library` is a row of compiler/base/libraries.h, `image` is the text of a MatmulCall, and `work_bytes` is the size
   // of the workspace that launches get. InvalidArgument: the library needs a larger workspace. Other errors are those
-  // of MatmulKernel::load, with the entry before their message.
+  // of MatmulKernel::load; their messages begin with the entry.
   static absl::StatusOr<GpuKernel> load(const GpuDevice& device, const std::string& image, const std::string& entry,
                                         int64_t shared_bytes, const std::string& library, int64_t work_bytes);
   GpuKernel() = default;

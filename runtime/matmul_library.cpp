@@ -89,13 +89,13 @@ absl::Status refused(const MatmulApi& api, int error, std::string_view doing) {
   return absl::InternalError(cat(api.name, " ", api.version, ": error ", error, " while ", doing));
 }
 
-// Copies to `algorithm` number `number` of the proposed algorithms that fit the workspace. Returns false if there are
-// fewer.
+// Of the algorithms that the library proposes and that fit into the workspace, copies the one at index `number` to
+// `algorithm`. Returns false if there are not so many.
 template <class Proposed>
 bool choose(int number, const std::function<int(int, void*, int*)>& propose, uint64_t* algorithm) {
   Proposed proposed[kMostAlgorithms] = {};
   int found = 0;
-  // The library has no algorithm for this product.
+  // an error of `propose` means that the library has no algorithm for this product
   if (propose(kMostAlgorithms, proposed, &found) != 0 || found < 0) return false;
   const auto end = std::remove_if(proposed, proposed + std::min(found, kMostAlgorithms), [](const Proposed& one) {
     return one.state != 0 || one.work_bytes > static_cast<size_t>(kMatmulWorkBytes);

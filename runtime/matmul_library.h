@@ -81,9 +81,9 @@ class MatmulKernel {
   MatmulKernel& operator=(const MatmulKernel&) = delete;
   ~MatmulKernel();
 
-  // Enqueues the product in a stream. `arguments` are as in GpuKernel::launch: the addresses of the pointers to the
-  // arrays and to the workspace (kCounterBytes + kMatmulWorkBytes bytes), and of the pass, which is not used.
-  // InvalidArgument: there are fewer arguments than the call names. May be called from several threads.
+  // Enqueues the product in a stream. `arguments` has addresses as in GpuKernel::launch: of the pointers to the arrays,
+  // of the pointer to the workspace (kCounterBytes + kMatmulWorkBytes bytes), and of the number of the pass, which is
+  // not used. InvalidArgument: there are fewer arguments than the call names. May be called from several threads.
   absl::Status launch(std::span<void*> arguments, void* stream) const;
 
  private:
@@ -92,7 +92,7 @@ class MatmulKernel {
   std::unique_ptr<MatmulProduct> product_;
   void* handle_ = nullptr;
   uint64_t algorithm_[8] = {};
-  // Held by launch() from setting the bias, an attribute of the product, until the product is enqueued.
+  // launch() holds this from when it sets the bias, an attribute of the product, until the product is enqueued
   mutable std::mutex mutex_;
 };
 

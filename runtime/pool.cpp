@@ -20,8 +20,9 @@ namespace {
 
 constexpr uint32_t kThreadBits = 12;  // number of bits of state_ that hold the number of threads
 constexpr uint32_t kThreadMask = (1u << kThreadBits) - 1;
-constexpr int kLookedAt = 8;             // number of ranges from which a thread takes blocks, its own range included
-constexpr uint32_t kStop = kThreadMask;  // value, in place of a number of threads, by which workers are told to exit
+// Number of ranges from which a thread takes blocks: its own and the ranges of other threads.
+constexpr int kLookedAt = 8;
+constexpr uint32_t kStop = kThreadMask;  // this value in place of the number of threads tells the workers to exit
 
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -88,7 +89,8 @@ std::vector<int> allowed_cpus() {
 Pool::Pool(int threads, bool pin) : caller_(std::this_thread::get_id()) {
   WL_CHECK(threads >= 1 && static_cast<uint32_t>(threads) < kStop, threads, " threads");
   const std::vector<int> cpus = allowed_cpus();
-  // Threads spin and are pinned only if every thread has a CPU of its own; otherwise neither would help.
+  // Threads spin and are pinned only if every thread has a CPU of its own. On a shared CPU, a spinning thread would
+  // only take time from the others.
   spin_ns_ = static_cast<size_t>(threads) <= cpus.size() ? 100'000 : 0;
   pin = pin && static_cast<size_t>(threads) <= cpus.size();
   if (pin) callers_cpus_ = cpus;
@@ -180,8 +182,8 @@ void Pool::spoil_scratch() {
   spoil(work_, kCounterBytes);
 }
 
-// Runs blocks of the thread's own range, and after that of the following ranges, one block at a time. A thread looks
-// only at kLookedAt ranges. If every thread looked at all of them, many cache lines would move between cores.
+// Runs blocks one at a time: first those of the thread's own range, then those of the following ranges. A thread looks
+// at only kLookedAt ranges: if every thread looked at all ranges, many cache lines would move between cores.
 void Pool::run_blocks(int thread, int threads, const Launch& launch, void* const* args) {
   char* scratch = scratch_[static_cast<size_t>(thread)].data;
   auto* const outside = launch.outside < 0 ? nullptr : reinterpret_cast<OutsideIndex*>(scratch + launch.outside);

@@ -15,7 +15,8 @@
 
 namespace wl {
 
-// Returns the CPUs on which this process may run: first one hardware thread of every core, then the other ones.
+// Returns the CPUs on which this process may run: first one hardware thread of each core, then the other hardware
+// threads.
 std::vector<int> allowed_cpus();
 
 // The interface (ABI) of CPU kernels; see Source in compiler/base/records.h.
@@ -71,8 +72,8 @@ class Pool {
   // uninitialised memory fails its check.
   void spoil_scratch();
 
-  // Runs a kernel, whose scratch must have been reserved. Returns one of the indices that were outside their axis; its
-  // extent is 0 if no index was, or if the kernel does not report them.
+  // Runs a kernel, whose scratch must have been reserved. If the kernel reports indices outside their axis, returns one
+  // of them; otherwise returns an OutsideIndex with an extent of 0.
   OutsideIndex launch(const Launch& launch, void* const* args);
 
  private:
@@ -80,7 +81,7 @@ class Pool {
     char* data = nullptr;
     int64_t map_bytes = 0;
   };
-  // The blocks of one thread's range that no thread has taken yet: [next, end).
+  // One thread's range of blocks. The blocks in [next, end) were not taken yet, neither by this thread nor by others.
   struct alignas(64) Range {
     std::atomic<int64_t> next{0};
     int64_t end = 0;
@@ -96,13 +97,13 @@ class Pool {
 
   std::vector<std::thread> workers_;
   std::vector<Scratch> scratch_;
-  std::vector<Range> ranges_;  // for each thread, the blocks that no thread has taken yet
-  // A thread that reported an index outside its axis (OutsideIndex in its scratch); -1: none.
+  std::vector<Range> ranges_;  // for each thread, its range of blocks
+  // The number of a thread whose scratch has a report of an index outside its axis (OutsideIndex); -1: none.
   std::atomic<int> outside_in_{-1};
   Scratch work_;
   int64_t scratch_bytes_ = 0, work_bytes_ = 0;
   int64_t spin_ns_ = 0;
-  // The CPUs on which the calling thread was allowed before it was pinned, restored at the end.
+  // The CPUs on which the calling thread might run before it was pinned. The destructor allows it to run there again.
   std::vector<int> callers_cpus_;
   std::thread::id caller_;
 
