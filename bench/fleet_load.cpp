@@ -1,8 +1,8 @@
 // Load on a coordinator with a simulated compiler, by simulated workers that take a fixed time for every batch.
 //
 //   fleet_load speedup [TRIALS]                   one search on one worker and on eight, five rounds of each in turn
-//   fleet_load soak [WORKERS JOBS SECONDS]        a coordinator process with so many workers and jobs at once: how busy
-//                                                 its engine's thread is, its memory and threads, and slow calls
+//   fleet_load soak [WORKERS JOBS SECONDS]        WORKERS workers and JOBS jobs at once on a coordinator process: how
+//                                                 busy its engine's thread is, its memory and threads, and slow calls
 #include <fcntl.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -42,8 +42,8 @@ void must(const absl::Status& status) {
   std::exit(1);
 }
 
-// Returns a graph of one op, so that a job is one search. It is so small that the times that workers report are above
-// its group's bound, the time that no kernel can beat.
+// Returns a graph of one op, so that a job is one search. The graph is so small that the simulated workers' times are
+// above the bound of its group, the time that no kernel can beat.
 std::string graph_of(int64_t rows) {
   return cat("graph {\n  %0 = input \"x\" : f32[", rows, ",2] normal(0,1)\n  %1 = exp %0 : f32[", rows,
              ",2]\n  output \"y\" %1\n}\n");

@@ -67,7 +67,7 @@ void fence() {
 #endif
 }
 
-// noinline: the compiler must not see that the same copy is repeated.
+// noinline hides from the compiler that the same copy is repeated; otherwise it might make the copy only once.
 __attribute__((noinline)) void copy_plain(const Vector* __restrict from, Vector* __restrict to, int64_t n) {
   for (int64_t i = 0; i < n; i += 4) {
     for (int64_t k = 0; k < 4; ++k) to[i + k] = from[i + k];
@@ -143,7 +143,7 @@ void multiply_add_tiles(int64_t turns) {
     shape[16 + 2 * tile] = 64;
     shape[48 + tile] = 16;
   }
-  asm volatile("" : : "r"(shape) : "memory");  // g++ 12 assumes that the next call reads only eight bytes of `shape`
+  asm volatile("" : : "r"(shape) : "memory");  // g++ 12 thinks the next call reads 8 bytes of `shape`: keeps all
   _tile_loadconfig(shape);
   _tile_zero(0);  // tile registers 0 to 3 are the sums; the values of the factors do not matter
   _tile_zero(1);

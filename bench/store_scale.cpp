@@ -141,7 +141,7 @@ class Bare {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-// Measures how many whole records and how many manifests the store and Bare read per second.
+// Measures the reads per second of the store and of Bare, for whole records and for records without their texts.
 void measure_reads(Store& store, const std::string& file, int64_t records, int threads) {
   std::atomic<int64_t> missed = 0;
   std::vector<std::unique_ptr<Bare>> whole, manifest;

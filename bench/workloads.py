@@ -25,8 +25,8 @@ class Workload:
     title: str
     build: object  # function without arguments that returns the onnx.ModelProto to tune
     limit: str  # what bounds the workload: "copy", "read" (if little is written), or multiply-adds of f32 ("fma") or bf16
-    elementary: dict = dataclasses.field(default_factory=dict)  # numbers of calls of "exp" or "erf", by name; these are the limit where
-                                                                # they take longer
+    # Numbers of calls of "exp" and "erf", by name. They are the limit of the workload if they take longer than what `limit` names.
+    elementary: dict = dataclasses.field(default_factory=dict)
     flops: int = 0  # number of multiplications and additions (each counts as one); contractions only
     build_peer: object = None  # function that returns the onnx.ModelProto in the form that suits ONNX runtimes best; None: that of `build`
 

@@ -34,8 +34,8 @@ bool has_one_of(const std::string& name, const std::vector<std::string>& words);
 absl::StatusOr<std::vector<Candidate>> candidates_of(const DeviceWorkload& workload, const Graph& graph,
                                                      const Machine& machine, const Wishes& wishes);
 
-// Returns copy kernels with wide accesses and several loads in flight, of `bytes` read and written. The fastest is the
-// rate with which every workload is compared.
+// Returns copy kernels with wide accesses and several loads in flight. Each reads and writes `bytes` bytes in all. The
+// rate of the fastest one is what every workload is compared with.
 Batch copy_batch(const Machine& machine, int64_t bytes);
 
 }  // namespace wl

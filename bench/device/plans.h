@@ -10,12 +10,14 @@ namespace wl {
 struct DeviceWorkload {
   std::string name;  // name of the workload, e.g. "softmax_f32_4096"
   std::string op, dtype;
-  std::vector<int64_t> shape;  // rows and columns; of a product, the extents that tools/torch_peers.py reads
-  double operations = 0;       // number of additions and multiplications of a product; 0: the workload is memory-bound
+  // rows and columns; for a product, the extents in the order that tools/torch_peers.py expects
+  std::vector<int64_t> shape;
+  double operations = 0;  // number of additions and multiplications of a product; 0: the workload is memory-bound
   std::string graph;
 };
 
-// device_workloads() includes device_products(). `quick`: one small workload of each op, for tests of the check itself.
+// Return the workloads. device_products() has only the products, device_workloads() has these too. `quick`: one small
+// workload of each op, for tests of the check itself.
 std::vector<DeviceWorkload> device_workloads(bool quick);
 std::vector<DeviceWorkload> device_products(bool quick);
 

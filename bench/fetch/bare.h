@@ -133,8 +133,8 @@ struct BareServer {
 class Client {
  public:
   explicit Client(int port) : stub_(connect(port)) {}
-  // Connects by TLS, with a certificate or a token. gRPC shares no connection between channels whose credentials are
-  // separate objects.
+  // Connects by TLS, with a certificate or a token. The connection is not shared with other clients, because gRPC
+  // shares none between channels whose credentials are separate objects.
   Client(const std::string& address, const DialOptions& how) : stub_(dial(address, how).value()) {}
   size_t get(const std::string& request) {
     const grpc::Slice slice(request);

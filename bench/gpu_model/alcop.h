@@ -38,8 +38,9 @@ constexpr AlcopProduct kAlcopProducts[] = {
     {"16 x s v", 16, 512, 64, 512},
 };
 
-// The paper's speed-ups over TVM without pipelining, on an A100: geometric means with two buffers, with more stages in
-// shared memory, and with stages in registers as well; and those of the best and the worst product with all of these.
+// The paper's speed-ups by pipelining on an A100, over TVM without pipelining. Geometric means: with two buffers, with
+// more stages in shared memory, and with stages in registers as well. With all of these: the speed-up of the best
+// product, and that of the worst one.
 constexpr double kAlcopBuffers = 1.01, kAlcopStages = 1.13, kAlcopRegisters = 1.23, kAlcopBest = 1.73,
                  kAlcopWorst = 0.95;
 

@@ -1,7 +1,7 @@
 // Judges the learned ranker (compiler/model/ranker.h) on recorded times. Nothing is measured.
 //
-//   ranker judge RECORDING TABLE...            judges every group by a ranker trained on all other groups, beside
-//                                              other models
+//   ranker judge RECORDING TABLE...            judges every group by a ranker trained on all other groups, and
+//                                              other models for comparison
 //   ranker judge-store STORE                   judges the groups of a store, each by a ranker trained on the other
 //                                              four fifths of the groups; prints means for each kind of group
 //   ranker train OUT GROUP RECORDING TABLE...  trains a ranker on all groups but GROUP ("-": on all), for

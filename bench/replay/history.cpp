@@ -1,8 +1,8 @@
 // Exports the searches whose trials a store has:
 //
-//   history t4 STORE FOLDER    every search that made a record as a T4 file, for bench/replay/replay.cpp and other
-//                              tools
-//   history svg STORE OUT.svg  a chart of the best time of each group after every trial
+//   history t4 STORE FOLDER    writes every search that made a record as a file in the T4 format (bench/replay/t4.h),
+//                              for bench/replay/replay.cpp and other tools
+//   history svg STORE OUT.svg  draws a chart of the best time of each group after every trial
 //
 // No other process may have the store open.
 #include <algorithm>
@@ -57,7 +57,8 @@ Json t4_of(const History& history) {
                  results);
 }
 
-// Returns the final best time over the best time so far, after every trial: 1 at the end, 0 while no trial was correct.
+// Returns the search's progress after every trial: its final best time divided by the best time so far, so 1 at the
+// end, and 0 while no trial was correct.
 std::vector<double> progress_of(const History& history) {
   std::vector<double> best;
   double now = 0;

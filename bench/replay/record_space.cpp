@@ -4,8 +4,8 @@
 //   record_space time FOLDER RUNNER SECONDS
 //   record_space write FOLDER OUT
 // `compile` makes an object of every point of the space of one row of KERNELS (JSON); `time` goes over all points in
-// passes, each in another order; `write` makes the T4 file. The first two stop after so many seconds, and the next call
-// continues, so that they can run whenever the machine is free.
+// passes, each in another order; `write` makes a file in the T4 format (bench/replay/t4.h). `compile` and `time` stop
+// after about SECONDS, and the next call continues, so that they can run whenever the machine is free.
 // A point's samples come from passes that are minutes apart, so that a short disturbance affects one pass of many
 // points and not all samples of one point. Kernels run in one thread.
 #include <unistd.h>

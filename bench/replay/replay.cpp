@@ -2,13 +2,14 @@
 //
 //   replay [--seeds N] [--trials N] [--round N] [--strategies A,B] [--noise N] [--fleet N] [--ranker FILE]
 //   [--out FILE.json] TABLE...
-// Every strategy proposes rounds of candidates and sees their results, as in the service. A figure is the best time of
-// the space over the best that was found, so 1 is perfect; geometric means over seeds, then over tables.
+// Every strategy proposes rounds of candidates and sees their results, as in the service. A printed figure is the best
+// time of the space divided by the best time that was found, so 1 is perfect. It is a geometric mean over seeds, and
+// then over tables.
 //   --fleet N: the first trials are the winners of at most N of the other tables, nearest first, as the service begins
 //   with the winners in its store of similar groups and other devices.
 //   --ranker FILE: a ranker's estimate for each kernel of a table recorded by Warploom, for the strategies that use it.
-//   --noise N: a strategy sees the least of N of the point's samples, drawn by the seed; the points that it found are
-//   still judged by all samples. 0: it sees the least of all.
+//   --noise N: a strategy sees the least of N of a point's samples, which the seed selects, as the point's time. The
+//   points that it found are still judged by all samples. 0: it sees the least of all samples.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -96,7 +97,8 @@ Curve replay_once(const Recording& recording, const Strategy& strategy, const Op
     std::vector<Point> points = strategy.propose(recording.space, trials, n, seed);
     if (points.empty()) break;
     if (trials.empty()) {
-      // The first proposals are as in the service's first round: default schedule, winners of other tables, new points.
+      // The first proposals are those of the service's first round: the default schedule, winners of other tables, and
+      // new points.
       const auto known = [&](const Point& p) { return std::find(fleet.begin(), fleet.end(), p) != fleet.end(); };
       const auto rest = points.begin() + (recording.space.seeds.empty() ? 0 : 1);
       points.erase(std::remove_if(rest, points.end(), known), points.end());
@@ -123,7 +125,8 @@ Curve replay_once(const Recording& recording, const Strategy& strategy, const Op
 
 struct Row {
   std::string strategy;
-  // For each budget of trials: the geometric mean and the 10th percentile, over seeds, of best time / time found.
+  // For each budget of trials: geometric mean and 10th percentile, over seeds, of (best time of the space) / (time
+  // found).
   std::vector<double> fraction, spread;
   double score = 0, seconds = 0;
 };

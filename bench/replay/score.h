@@ -14,8 +14,9 @@ using Curve = std::vector<double>;
 // Returns the exact expected curve of drawing points without replacement. Points that failed are also drawn.
 Curve random_curve(const Recording& recording, int trials);
 
-// Returns the number of trials after which random drawing is expected to have come 95 % of the way from the median of
-// the space to its best: the budget of the auto-tuning methodology (Willemsen et al., 2024).
+// Returns the number of trials after which drawing at random is expected to have come 95 % of the way from the median
+// time of the space to its best time. This is the budget that the auto-tuning methodology defines (Willemsen et al.,
+// 2024).
 int methodology_budget(const Recording& recording);
 
 // Returns the score that the auto-tuning methodology defines: 0 = as good as random drawing, 1 = the best from the

@@ -35,8 +35,8 @@ double ns_per_unit(const Json& metadata) {
                                                                  : 1e9;
 }
 
-// The names of a file's axes, and for each axis the position of each value by its text. They come from the file's
-// declaration if there is one, else from its results.
+// The names of a file's axes and, for each axis, a map from the text of a value to the value's position. They come from
+// the file's declaration of axes if it has one, otherwise from its results.
 struct Names {
   std::vector<std::string> axes;
   std::vector<std::map<std::string, int>> values;
@@ -54,8 +54,8 @@ Names name_axes(const Json& file, Space& space) {
   if (own.contains("axes")) {
     for (const Json& axis : own["axes"]) {
       const std::string name = axis["name"];
-      // The name of an axis may be no choice: it may belong to one part of a packed group, or to a plan of version 1.
-      // Such an axis keeps its name and has numbers as values.
+      // An axis may have a name that is not a choice: one that belongs to a part of a packed group, or to a plan of
+      // version 1. Such an axis keeps its name and has numbers as values.
       const std::optional<Choice> choice = choice_named(name);
       Axis out = choice ? Axis(*choice, {}) : Axis(name, {});
       std::map<std::string, int> places;

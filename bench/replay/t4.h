@@ -18,10 +18,10 @@ struct Recording {
     bool correct = false;
     double ns = 0;                   // the least of samples_ns, by which points are compared
     std::vector<double> samples_ns;  // the recorded samples in ns, none left out
-    double cost_s = 0;               // seconds that it took to compile the point and to take its samples
+    double cost_s = 0;               // seconds for compiling the point and taking its samples
   };
   std::string name, device;
-  Space space;  // the recorded space; its function `legal` refers to `results`, so a Recording is not movable
+  Space space;  // The recorded space. Its function `legal` refers to `results`, so a Recording must not be moved.
   std::map<Point, Result> results;
   double best_ns = 0;       // the least time in ns of all correct points
   std::string graph;        // canonical text of the recorded group; empty unless Warploom recorded the table
@@ -32,7 +32,7 @@ struct Recording {
 absl::StatusOr<std::unique_ptr<Recording>> read_t4(const std::string& path);
 absl::StatusOr<std::unique_ptr<Recording>> parse_t4(const std::string& name, const std::string& text);
 
-// Reads a device in the form that `record_space` writes, since a space depends on its device.
+// Reads a device in the form that `record_space` writes. It is recorded because the space depends on the device.
 Device device_of(const nlohmann::json& device);
 // Returns the machine on which a table was recorded. InvalidArgument: Warploom did not record the table.
 absl::StatusOr<Machine> recorded_machine(const Recording& recording);

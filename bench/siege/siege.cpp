@@ -100,7 +100,8 @@ void honest(const std::string& address, const std::string& token, Clock::time_po
       const auto kernels = v1::KernelStore::NewStub(channel);
       const auto tuning = v1::TuningService::NewStub(channel);
       std::map<std::string, std::vector<double>> own;
-      // A call is due 5 ms after the last one ended; with only_fetch, at once. Latency is counted from the due time.
+      // A call is due 5 ms after the previous call ended or, with only_fetch, at once. Latency is counted from the due
+      // time.
       for (int64_t i = 0; Clock::now() < end; ++i) {
         const auto due = Clock::now() + milliseconds(only_fetch ? 0 : 5);
         const bool fetches = only_fetch || i % 20 != 0;

@@ -19,7 +19,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "bench"))  # at the end of the path, so that `import models` finds models.py in this folder before bench/models.py
+# last in sys.path, since `import models` must find models.py in this folder, not bench/models.py
+sys.path.append(str(ROOT / "bench"))
 
 RESULTS = ROOT / "bench/results/torch"
 CONTENDERS = ("warploom", "inductor", "max_autotune", "eager")
