@@ -23,7 +23,7 @@ class Backoff {
     range_ = std::min(2 * range_, most_);
     return delay;
   }
-  void reset() { range_ = first_; }  // makes the next delay short again; to be called when the other side has answered
+  void reset() { range_ = first_; }  // makes the next delay short again; to be called when the peer has answered
 
  private:
   Milliseconds first_, most_, range_;

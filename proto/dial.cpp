@@ -136,7 +136,8 @@ std::string peer_of(const sockaddr_storage& from) {
   }
   if (from.ss_family != AF_INET6) return "";
   const in6_addr& six = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
-  const bool mapped = IN6_IS_ADDR_V4MAPPED(&six);  // whether the IPv6 address ends with an IPv4 address
+  // Whether the IPv6 address stands for an IPv4 address, which is then its last four bytes.
+  const bool mapped = IN6_IS_ADDR_V4MAPPED(&six);
   return {reinterpret_cast<const char*>(six.s6_addr) + (mapped ? 12 : 0), mapped ? size_t{4} : size_t{8}};
 }
 

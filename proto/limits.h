@@ -22,7 +22,8 @@ inline constexpr size_t kMostMessage = 16 << 10;
 inline constexpr size_t kMostPlan = 256 << 10;  // maximum length in bytes of a plan
 inline constexpr size_t kMostGraph = 16 << 20;  // maximum length in bytes of a graph's text
 inline constexpr size_t kMostItems = 4096;      // maximum number of items of a list
-// Size in bytes at which a page of a list ends. One more item of any size still fits into the message.
+// A page of a list ends once its items have this size in bytes. One more item, of any permitted size, then still fits
+// into the message.
 inline constexpr size_t kMostPageBytes = 24 << 20;
 inline constexpr int64_t kMostInspection = 128 << 20;  // maximum size in bytes of all parts of an answer to Inspect
 

@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kMostField = 16 << 10;  // maximum length in bytes of a field's value in a line of text
 
 std::atomic<LogFormat> g_format = LogFormat::kText;
-// The fields of the line that this thread is writing. spdlog has no fields, but formats a line on the thread that
-// writes it.
+// The fields of the line that this thread is writing. spdlog passes no fields to the formatter, but calls it on the
+// thread that writes the line, so the formatter finds them here.
 thread_local const LogFields* t_fields = nullptr;
 
 class JsonFormatter final : public spdlog::formatter {

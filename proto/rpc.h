@@ -12,7 +12,8 @@
 namespace wl {
 
 inline constexpr int kMaxMessageBytes = 64 << 20;
-inline constexpr int kMaxRequestBytes = 20 << 20;  // maximum size of a request; its largest part is a graph
+// Maximum size of a request in bytes; the largest requests contain a graph.
+inline constexpr int kMaxRequestBytes = 20 << 20;
 inline constexpr int kBlobChunkBytes = 256 << 10;  // bytes of data in one message of an upload or download
 inline constexpr int kApiVersion = 1;
 

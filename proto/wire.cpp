@@ -101,7 +101,7 @@ absl::StatusOr<KernelRecord> decode_record(std::string_view bytes) {
 absl::StatusOr<RecordNames> decode_names(std::string_view bytes) {
   using pb::internal::WireFormatLite;
   RecordNames out;
-  // The places for the values of the record's fields 1, 2 and 3, in this order.
+  // The members for the record's fields 1, 2 and 3, in this order.
   std::string* const fields[] = {&out.digest, &out.key, &out.environment};
   pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
   while (const uint32_t tag = in.ReadTag()) {

@@ -39,12 +39,13 @@ struct StoreHead {
 std::string text_of_head(const StoreHead& head);
 
 v1::StoreHead to_proto(const StoreHead& head);
-// Converts a message whose fields have been checked (proto/limits.h).
+// Converts the message of a head; proto/limits.h must have checked the message's fields before.
 StoreHead from_proto(const v1::StoreHead& message);
 
 // Returns the least generation of this key's records that is still valid according to the head; 0: all are valid.
 int64_t floor_of(const StoreHead& head, const std::string& key);
-// Returns, for people, why a record is no longer valid according to its signer's head; "": it is valid.
+// Returns the reason, as a text for people, why the head of its signer makes a record invalid; "" if the record is
+// valid.
 std::string why_too_old(const KernelRecord& record, const StoreHead& head);
 
 }  // namespace wl

@@ -58,7 +58,8 @@ absl::Status check_signature(const KernelRecord& record, const std::vector<Signe
 
 // Whether the head's signature matches its contents and its key.
 bool is_sound(const StoreHead& head);
-// Returns at most kMostHeads heads that are sound and whose signer is one of `signers` (any signer if these are empty).
+// Returns the heads, at most kMostHeads, that satisfy is_sound() and whose signer is one of `signers` (any signer if
+// `signers` is empty).
 std::vector<StoreHead> sound_heads(const google::protobuf::RepeatedPtrField<v1::StoreHead>& heads,
                                    const std::vector<Signer>& signers);
 
