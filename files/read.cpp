@@ -52,7 +52,7 @@ absl::Status check_array_bytes(std::string_view what, int64_t bytes) {
 absl::StatusOr<RegularFile> RegularFile::open(const std::string& path, int64_t most) {
   RegularFile file(path, most, ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (file.descriptor_ < 0) {
-    // A socket and some devices cannot be opened at all.
+    // open() fails with ENXIO for a socket and for some devices.
     const int error = errno;
     struct stat found = {};
     if (error == ENXIO && stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode))

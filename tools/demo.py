@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build/release/bin/warploom"
 FOLDER = ROOT / "build/demo"
-RUNS = 10  # number of calls of each side in a round
+RUNS = 10  # in each round, Warploom and onnxruntime make this many calls each
 
 # A program for the interpreter that has onnxruntime. It prints the milliseconds of every call of the model.
 PEER = """

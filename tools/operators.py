@@ -79,7 +79,7 @@ def accepted_types(templates, folder):
         schema = mutate.schema_of(template.model)
         for constraint in schema.type_constraints if schema else ():
             for text in constraint.allowed_type_strs:
-                # Each type is tried for this parameter alone, and for all parameters that may have it at once.
+                # A type is tried for this type parameter alone, and for all type parameters at once that allow the type.
                 together = {c.type_param_str for c in schema.type_constraints if text in c.allowed_type_strs}
                 for parameters in ({constraint.type_param_str}, together):
                     if text not in mutate.TYPES or with_type(template, {constraint.type_param_str}, mutate.TYPES[text]) is None:
