@@ -126,8 +126,9 @@ const std::vector<CpuTarget>& cpu_targets() {
       {"cpu:neon", kHasNeon, {"-march=armv8-a"}, 4, 16},
       {"cpu:generic", always, {}, 4, 8},
       // Simulated GPUs, whose threads are fibers. Every machine can run them, and describe_cpu() never chooses them.
-      {"sim:cuda", always, {"-O1", "-fwrapv"}},
-      {"sim:hip", always, {"-O1", "-fwrapv"}},
+      // Their kernels compute little, so that compiling would take most of the time if the code were optimised.
+      {"sim:cuda", always, {"-O0", "-fwrapv"}},
+      {"sim:hip", always, {"-O0", "-fwrapv"}},
   };
   return *kTargets;
 }

@@ -41,8 +41,9 @@ std::string build_script(const CpuCompiler& compiler, const CpuTarget& target);
 // position-independent code.
 std::vector<std::string> code_flags(const CpuTarget& target);
 
-// Returns 8 hexadecimal digits that identify the scripts by which this compiler makes objects. They are part of the
-// environment of a record, since the scripts change the bytes of objects.
+// Returns 8 hexadecimal digits that identify the scripts by which this compiler makes objects of CPUs. They are part of
+// the environment of a record, since the scripts change the bytes of objects. Scripts of simulated GPUs are not
+// included, because a change of those must not have a CPU's records verified again.
 std::string build_digest(const CpuCompiler& compiler);
 
 // Whether `program --version` succeeds.
