@@ -22,6 +22,8 @@ SHELL := /bin/bash
 .PHONY: all build install setup python cluster peers demo check hook test test-long test-cluster packages wheel dist site bench bench-all bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
+# Tests that run at a time: three for every two processors, since tests of the service spend half of their time waiting.
+TEST_JOBS ?= $(shell echo $$(( ($(JOBS) * 3 + 1) / 2 )))
 PREFIX ?= /usr/local
 DEMO_OPTIONS ?=
 FUZZ_SECONDS ?= 30
@@ -58,7 +60,7 @@ endef
 # $(call run_tests,PRESET,CTEST OPTIONS) runs tests by ctest and keeps the output in ctest.log, whose last lines .ci/run prints at its end.
 define run_tests
 @mkdir -p build/$(1)
-ctest --preset $(1) -j $(JOBS) --no-tests=error $(2) 2>&1 | tee build/$(1)/ctest.log
+ctest --preset $(1) -j $(TEST_JOBS) --no-tests=error $(2) 2>&1 | tee build/$(1)/ctest.log
 endef
 
 build: python
@@ -83,14 +85,14 @@ hook:
 	printf '#!/bin/sh\nexec make check\n' > $$(git rev-parse --git-path hooks)/pre-commit
 	chmod +x $$(git rev-parse --git-path hooks)/pre-commit
 
-# `make test` takes minutes. It tests a quarter of the usual number of random graphs, and a part of long lists (tests/unit/fuzz.h);
+# `make test` takes minutes. It tests a twentieth of the usual number of random graphs, and a part of long lists (tests/unit/fuzz.h);
 # WARPLOOM_TEST_SEED=N makes other random graphs.
-test: export WARPLOOM_TEST_SCALE ?= 0.25
+test: export WARPLOOM_TEST_SCALE ?= 0.05
 test: python
 	$(call configure_and_build,release,tests)
 	$(call run_tests,release,-LE 'long|check')
 
-# `make test-long` tests all elements of every list, and forty times as many random graphs as `make test`: 10^6 through text and rules,
+# `make test-long` tests all elements of every list, and two hundred times as many random graphs as `make test`: 10^6 through text and rules,
 # 10^5 through lowering, and 10^4 compiled.
 test-long: export WARPLOOM_TEST_SCALE ?= 10
 test-long: python

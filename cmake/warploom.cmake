@@ -67,12 +67,13 @@ function(wl_checked)
   add_dependencies(checked ${ARGN})
 endfunction()
 
-# wl_test(NAME FOLDER [LABEL unit] [CHECK] [SLOW PATTERN] LIBRARIES...): one gtest program from every *.cpp of a folder under tests/.
-# Labels: unit tests need only the machine, cpu tests compile and run kernels, e2e tests start the real programs, lint tests read the source
-# tree; tests labelled long are left out of `make test`. CHECK: `make check` also runs the program, as one process, without random tests and
-# without the tests that match SLOW (a pattern of --gtest_filter), which take more than a second.
+# wl_test(NAME FOLDER [LABEL unit] [CHECK] [SLOW PATTERN] [LONG PATTERN] LIBRARIES...): one gtest program from every *.cpp of a folder under
+# tests/. Labels: unit tests need only the machine, cpu tests compile and run kernels, e2e tests start the real programs, lint tests read the
+# source tree; tests labelled long are left out of `make test`. CHECK: `make check` also runs the program, as one process, without random
+# tests and without the tests that match SLOW (a pattern of --gtest_filter), which take more than a second. LONG: the tests that match this
+# pattern are labelled long instead, because cheaper tests check the same facts; the call says which.
 function(wl_test name folder)
-  cmake_parse_arguments(arg "CHECK" "LABEL;SLOW" "" ${ARGN})
+  cmake_parse_arguments(arg "CHECK" "LABEL;SLOW;LONG" "" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
   if(NOT sources)
     return()
@@ -88,7 +89,13 @@ function(wl_test name folder)
   target_link_libraries(${name} PRIVATE ${libraries} GTest::gmock GTest::gtest_main)
   wl_precompile(${name} precompiled_test.h base_test)
   wl_tested(${name})
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${WARPLOOM_TEST_SECONDS})
+  set(discovered DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT ${WARPLOOM_TEST_SECONDS} LABELS)
+  if(arg_LONG)
+    gtest_discover_tests(${name} TEST_FILTER "${arg_LONG}" ${discovered} long)
+    gtest_discover_tests(${name} TEST_FILTER "-${arg_LONG}" ${discovered} ${arg_LABEL})
+  else()
+    gtest_discover_tests(${name} ${discovered} ${arg_LABEL})
+  endif()
   if(arg_CHECK)
     wl_checked(${name})
     add_test(NAME check.${name} COMMAND ${name} --gtest_brief=1 "--gtest_filter=-*Random*:*Fuzz*:*Sampled*:${arg_SLOW}")

@@ -7,7 +7,7 @@ import pathlib
 import sqlite3
 
 import graphs
-from harness import Scratch, expect, listening, until
+from harness import WHOLE, Scratch, expect, listening, until
 
 
 def main():
@@ -21,7 +21,7 @@ def main():
         daemon = scratch.start("warploomd", "--config", "coordinator.toml", name="first")
         until(lambda: listening(path), 20, "the coordinator listens")
         worker = scratch.start("warploom-worker", "--server", server, "--devices", "cpu", name="worker")
-        scratch.start("warploom", "tune", "g.graph", "--server", server, "--trials", "24", name="client")
+        scratch.start("warploom", "tune", "g.graph", "--server", server, "--cover", "greedy", "--trials", 24 if WHOLE else 16, name="client")
 
         def job():
             jobs = scratch.run("warploom", "jobs", "--server", server, "--json", "-").json()["jobs"]

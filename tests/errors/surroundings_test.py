@@ -69,7 +69,7 @@ def check_embedded(scratch):
         expect(done.code not in (0, 5), f"{name}: exit code {done.code}\n{done.out}{done.err}")
         expect(said in done.err, f"{name}: {done.err}")
         expect(trials(store) == 0, f"{name}: {trials(store)} trials are stored")
-        scratch.run("warploom", "tune", graph, "--store", store, "--trials", 4)
+        scratch.run("warploom", "tune", graph, "--store", store, "--trials", 1)
 
 
 def check_fleet(scratch):

@@ -88,7 +88,8 @@ def mistakes(scratch):
 def main():
     with Scratch() as scratch:
         whole = disturbed(scratch)
-        on_one_machine(scratch)
+        if WHOLE:
+            on_one_machine(scratch)
         in_one_process(scratch)
         mistakes(scratch)
         print(f"{KILLS} kills of everything, {whole} trials as without them")

@@ -1,4 +1,4 @@
-// Scale and seeds of the random tests. WARPLOOM_TEST_SCALE multiplies the count of every test: `make test` uses 0.25,
+// Scale and seeds of the random tests. WARPLOOM_TEST_SCALE multiplies the count of every test: `make test` uses 0.05,
 // `make test-long` 10, the sanitizers 0.1. If the scale is below 1, tests over long lists run only a part of them.
 // WARPLOOM_TEST_SEED replaces the first seed. The seeds are printed, and a failure names its seed. A test of many seeds
 // is divided into shards, so that ctest can run it on all cores.
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <vector>
 
 namespace wl::testing {
@@ -46,6 +47,11 @@ std::vector<T> sampled(const std::vector<T>& all, uint64_t turn = 0) {
   }
   if (out.empty()) out.push_back(all[turn % all.size()]);
   return out;
+}
+
+template <typename T, size_t N>
+std::vector<T> sampled(const T (&all)[N], uint64_t turn = 0) {
+  return sampled(std::vector<T>(std::begin(all), std::end(all)), turn);
 }
 
 // Returns the first seed of a test, which is WARPLOOM_TEST_SEED if that is set, else `otherwise`. Prints it.
