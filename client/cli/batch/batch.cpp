@@ -20,6 +20,7 @@
 
 #include "absl/strings/str_format.h"
 #include "client/cli/batch/batch_file.h"
+#include "client/cli/batch/request_id.h"
 #include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
@@ -31,8 +32,6 @@
 #include "client/program/json.h"
 #include "client/remote/ids.h"
 #include "client/remote/report.h"
-#include "compiler/base/libraries.h"
-#include "compiler/base/sha256.h"
 #include "proto/backoff.h"
 
 namespace wl {
@@ -98,24 +97,6 @@ struct Run {
   std::vector<Sized> sizes;
   absl::Status status = absl::UnknownError("not begun");
 };
-
-// Returns a UUID that is a hash of the batch's id and of all that a job asks for. `again`: how many earlier jobs of the
-// same request ended without a result.
-std::string request_id_of(const std::string& batch, const BatchRun& run, const TuneOptions& options,
-                          const GraphFile& file, int again) {
-  Encoder encoder("warploom.batch", 1);
-  encoder.text(batch).text(run.name).text(file.text).integer(again);
-  encoder.text(options.target).integer(options.trials).real(options.budget_s).text(options.strategy);
-  encoder.text(options.effort).text(options.cover).integer(options.cold).integer(options.retune);
-  encoder.integer(static_cast<int64_t>(options.seed)).integer(options.at_once);
-  if (options.kernels_alone) encoder.text("kernels alone");
-  encoder.text(options.device ? options.device->fingerprint() : "");
-  if (options.libraries != kNoLibraries) encoder.text(options.libraries);
-  std::string hash = encoder.hash();
-  hash[12] = '4';
-  for (const size_t at : {8, 13, 18, 23}) hash.insert(at, "-");
-  return hash.substr(0, 36);
-}
 
 class BatchWork {
  public:
@@ -185,7 +166,7 @@ class BatchWork {
     const std::string size = bind_text(file.bind);
     for (int again = 0;;) {
       absl::StatusOr<Job> job =
-          service_.create_job(request_id_of(id_, run, options, file, again), file.text, options,
+          service_.create_job(batch_request_id(id_, run.name, file.text, options, again), file.text, options,
                               size.empty() ? run.name : cat(run.name, " ", size), trace_of_job(context_.options.trace));
       if (absl::IsUnavailable(job.status()) && Clock::now() < begun + kPatience && !stopped()) {
         wait(backoff.next());

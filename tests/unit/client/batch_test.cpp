@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "client/cli/batch/batch_file.h"
+#include "client/cli/batch/request_id.h"
 
 namespace wl {
 namespace {
@@ -91,6 +94,67 @@ TEST(BatchFile, MistakesNameTheirLine) {
     EXPECT_EQ(batch.status().message().find("jobs/nightly.toml"), 0u) << batch.status();
     EXPECT_NE(batch.status().message().find(says), std::string::npos) << text << "\n" << batch.status();
   }
+}
+
+Device made_up_device() {
+  Device device;
+  device.target = "cpu:avx2";
+  device.name = "made up";
+  device.threads = 2;
+  return device;
+}
+
+std::string request_with(const TuneOptions& options, int again = 0) {
+  return batch_request_id("0123456789abcdef", "bert/cpu", "graph {}", options, again);
+}
+
+// A batch that was begun by an older version continues with the jobs that have these ids.
+TEST(BatchRequest, KeepsItsId) {
+  EXPECT_EQ(request_with({}), "39c8d17f-0acc-40e8-fc80-cdf0b461348b");
+  TuneOptions options;
+  options.target = "cpu:avx2";
+  options.trials = 64;
+  options.budget_s = 300;
+  options.seed = 7;
+  options.strategy = "genetic";
+  options.effort = "quick";
+  options.cover = "planned";
+  options.cold = true;
+  options.retune = true;
+  options.at_once = 1;
+  options.kernels_alone = true;
+  options.libraries = "onednn";
+  options.device = made_up_device();
+  EXPECT_EQ(request_with(options, /*again=*/2), "3956eb78-7a2b-4e9e-a4c2-f8e3ebd7a4e5");
+}
+
+TEST(BatchRequest, DiffersWhereAnyOptionDoes) {
+  TuneOptions options;
+  // The binding has a name for every field, so this does not compile when TuneOptions gets another field.
+  auto& [target, trials, budget_s, seed, strategy, effort, cover, cold, require_cached, retune, at_once, kernels_alone,
+         libraries, device] = options;
+  std::set<std::string> ids = {request_with(options), request_with(options, /*again=*/1)};
+  const auto change = [&ids, &options](auto& field, const auto& value) {
+    const auto before = field;
+    field = value;
+    EXPECT_TRUE(ids.insert(request_with(options)).second) << "of two requests that differ in " << value;
+    field = before;
+  };
+  change(target, "cpu:avx2");
+  change(trials, 8);
+  change(budget_s, 8.5);
+  change(seed, 9);
+  change(strategy, "random");
+  change(effort, "quick");
+  change(cover, "greedy");
+  change(cold, true);
+  change(require_cached, true);
+  change(retune, true);
+  change(at_once, 10);
+  change(kernels_alone, true);
+  change(libraries, "onednn");
+  device = made_up_device();
+  EXPECT_TRUE(ids.insert(request_with(options)).second);
 }
 
 }  // namespace

@@ -190,19 +190,23 @@ inline KernelRecord random_record(Random& r) {
 }
 inline TuneOptions random_options(Random& r) {
   TuneOptions out;
-  out.target = "cpu" + r.word();
-  out.trials = r.below(1000);
-  out.budget_s = static_cast<double>(r.below(1000)) / 8;
-  out.seed = r.bits();
-  out.strategy = "s" + r.word();
-  out.effort = r.flip() ? "quick" : "thorough";
-  out.cover = "c" + r.word();
-  out.cold = r.flip();
-  out.kernels_alone = r.flip();
-  out.libraries = r.flip() ? "onednn" : "none";
-  out.retune = r.flip();
-  out.require_cached = !out.retune && r.flip();
-  if (r.flip()) out.device = random_device(r);
+  // The binding has a name for every field, so this does not compile when TuneOptions gets another field.
+  auto& [target, trials, budget_s, seed, strategy, effort, cover, cold, require_cached, retune, at_once, kernels_alone,
+         libraries, device] = out;
+  target = "cpu" + r.word();
+  trials = r.below(1000);
+  budget_s = static_cast<double>(r.below(1000)) / 8;
+  seed = r.bits();
+  strategy = "s" + r.word();
+  effort = r.flip() ? "quick" : "thorough";
+  cover = "c" + r.word();
+  cold = r.flip();
+  retune = r.flip();
+  require_cached = !retune && r.flip();
+  at_once = r.below(1025);
+  kernels_alone = r.flip();
+  libraries = r.flip() ? "onednn" : "none";
+  if (r.flip()) device = random_device(r);
   return out;
 }
 inline JobResult random_result(Random& r) {
