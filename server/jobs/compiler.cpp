@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "absl/strings/match.h"
 #include "compiler/cover/stitching.h"
@@ -60,6 +61,26 @@ class Pools {
   std::deque<std::pair<std::string, std::shared_ptr<const PooledGraph>>> pools_;
 };
 
+// Parses the plans of a space, and remembers each point, because every round of a search looks at the plans of all
+// earlier trials. Thread-safe.
+class ParsedPlans {
+ public:
+  // Returns the point of a plan, which stays valid as long as this object; null: the plan is not in `space`, which must
+  // be the same in all calls.
+  const Point* point_of(const Space& space, const std::string& plan) {
+    const std::lock_guard lock(mutex_);
+    const auto [row, is_new] = points_.try_emplace(plan);
+    if (is_new) {
+      if (absl::StatusOr<Point> point = space.parse(plan); point.ok()) row->second = *std::move(point);
+    }
+    return row->second ? &*row->second : nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::optional<Point>> points_;  // nullopt: the plan is not in the space
+};
+
 class RealGroup : public GroupCompiler {
  public:
   RealGroup(Graph graph, Machine machine, Domain domain, Space space, std::shared_ptr<const Ranker> ranker)
@@ -98,10 +119,10 @@ class RealGroup : public GroupCompiler {
     std::set<Point> seen;
     for (const PlanOutcome& trial : trials) {
       // Trials with plans of an older version that this space does not have are left out.
-      auto point = space_.parse(trial.plan);
-      if (!point.ok()) continue;
+      const Point* point = parsed_.point_of(space_, trial.plan);
+      if (point == nullptr) continue;
       seen.insert(*point);
-      observed.push_back({*std::move(point), trial.correct, trial.ns, trial.code});
+      observed.push_back({*point, trial.correct, trial.ns, trial.code});
     }
     std::vector<std::string> plans;
     const std::vector<std::string> of_library = untried_of_library(trials, n / 2);
@@ -197,6 +218,7 @@ class RealGroup : public GroupCompiler {
   Space space_;
   std::optional<LibraryGroup> library_;
   std::shared_ptr<const Ranker> ranker_;
+  mutable ParsedPlans parsed_;  // the points of plans that propose() was given
 };
 
 class RealCompiler : public Compiler {

@@ -43,6 +43,30 @@ TEST(Search, FirstRoundTriesWhatWonNearbyRightAfterTheDefault) {
   EXPECT_EQ(std::set<std::string>(beside.begin(), beside.end()).size(), 8u) << "a plan twice";
 }
 
+// A group remembers what it has parsed of earlier trials, and must propose the same as one that remembers nothing.
+TEST(Search, ProposalsDependOnTheTrialsOnly) {
+  const Graph graph = *parse(
+      "graph {\n  %0 = input \"a\" : f32[64,96] normal(0,1)\n  %1 = input \"b\" : f32[96,128] normal(0,1)\n"
+      "  %2 = contract %0 %1 \"mk,kn->mn\" : f32[64,128]\n  output \"y\" %2\n}\n");
+  Device device = fake_device();
+  device.target = "cpu:avx2";
+  const Machine machine = machine_of(device).value();
+  const auto lasting = warploom_compiler().open(graph, machine).value();
+  std::vector<PlanOutcome> trials = {{"plan 2 of another space", true, 10, {}}};
+  for (int round = 0; round < 6; ++round) {
+    const auto fresh = warploom_compiler().open(graph, machine).value();
+    const std::vector<std::string> plans = lasting->propose("portfolio", trials, 8, 5);
+    EXPECT_EQ(plans, fresh->propose("portfolio", trials, 8, 5));
+    ASSERT_EQ(plans.size(), 8u);
+    for (const std::string& plan : plans) {
+      for (const PlanOutcome& trial : trials) EXPECT_NE(plan, trial.plan);
+      trials.push_back({plan, trials.size() % 5 != 0, 1000 + 7 * static_cast<double>(trials.size() % 11), {}});
+    }
+  }
+  EXPECT_EQ(lasting->propose("random", {}, 8, 5),
+            warploom_compiler().open(graph, machine).value()->propose("random", {}, 8, 5));
+}
+
 TEST(Search, StandsWhereItsWholeRoundsCameTo) {
   SearchInput input;
   for (int i = 0; i < 20; ++i) {
