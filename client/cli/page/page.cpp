@@ -26,17 +26,17 @@ std::string section(const std::string& title, const std::string& body) {
   return body.empty() ? "" : cat("<section>\n<h2>", html_text(title), "</h2>\n", body, "</section>\n");
 }
 
-struct Column {
+struct HtmlColumn {
   const char* title;
   bool text = false;  // whether the column's cells are texts, which are aligned to the left
 };
 
 class HtmlTable {
  public:
-  HtmlTable(const std::string& caption, const std::vector<Column>& columns) : columns_(columns) {
+  HtmlTable(const std::string& caption, const std::vector<HtmlColumn>& columns) : columns_(columns) {
     out_ = cat("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"", html_text(caption),
                "\"><table>\n<caption>", html_text(caption), "</caption>\n<thead><tr>");
-    for (const Column& column : columns)
+    for (const HtmlColumn& column : columns)
       append(&out_, column.text ? "<th scope=\"col\" class=\"text\">" : "<th scope=\"col\">", html_text(column.title),
              "</th>");
     out_ += "</tr></thead>\n<tbody>\n";
@@ -50,7 +50,7 @@ class HtmlTable {
   std::string text() const { return out_ + "</tbody></table></div>\n"; }
 
  private:
-  std::vector<Column> columns_;
+  std::vector<HtmlColumn> columns_;
   std::string out_;
 };
 
