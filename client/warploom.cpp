@@ -16,6 +16,7 @@
 #include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/line/parse.h"
+#include "client/cli/line/run_cli.h"
 #include "client/program/files.h"
 #include "client/remote/graph_file.h"
 #include "client/remote/report.h"

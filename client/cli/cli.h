@@ -1,9 +1,11 @@
-// The commands of `warploom`. They call a coordinator through Service only. What only client/warploom.cpp can provide
-// (a coordinator and a worker in this process, the compilers of this machine) is passed in as Local.
+// What the commands of `warploom` have in common. They call a coordinator through Service only. What only
+// client/warploom.cpp can provide (a coordinator and a worker in this process, the compilers of this machine) is passed
+// in as Local.
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -12,6 +14,7 @@
 
 #include "client/cli/options.h"
 #include "client/cli/progress.h"
+#include "client/program/bucket.h"
 #include "client/remote/graph_file.h"
 #include "client/remote/report.h"
 #include "client/remote/service.h"
@@ -77,42 +80,35 @@ class Local {
   virtual Gpus gpus() = 0;
 };
 
-// Executes the command, and returns the exit code.
-int run_cli(Options options, Local& local);
-
-// One function per command, selected by Options::command. exit_code_of() maps a Status to the exit code.
+// What commands work with, beside their own options. Each command is a function of these two, in the header that has
+// its options; client/cli/line calls it. exit_code_of() maps its Status to the exit code.
 struct Context {
-  Options options;
+  ConnectionOptions connection;  // in embedded mode, `store` is the path of the store
   Local& local;
   Service service;
   bool embedded = true;
   GroupCurves curves = {};  // the search curves of the jobs that this command has followed
 };
-absl::StatusOr<int> tune_command(Context& context);  // implements the commands tune and watch
-absl::StatusOr<int> get_command(Context& context);
-absl::StatusOr<int> batch_command(Context& context);
-absl::StatusOr<int> reverify_command(Context& context);
-absl::StatusOr<int> top_command(Context& context);
-absl::StatusOr<int> run_command(Context& context);
-absl::StatusOr<int> export_command(Context& context);
-absl::StatusOr<int> report_command(Context& context);
-absl::StatusOr<int> inspect_command(Context& context);
-absl::StatusOr<int> list_command(Context& context);  // implements the commands of client/cli/operate.cpp
-absl::StatusOr<int> targets_command(const Options& options, Local& local);
 
-// Returns the folder of the bundle in options.input whose size the options --bind or --input select.
-absl::StatusOr<std::string> folder_of_size(const Options& options);
-// Reads the graph in options.input, with the extents `bind` and as the options say.
-absl::StatusOr<GraphFile> read_input(const Context& context, const Bind& bind);
+// Returns the folder of that size of a bundle which `bind` or the files of `inputs` select. `command`: the name of the
+// command, for errors.
+absl::StatusOr<std::string> folder_of_size(const std::string& command, const std::string& bundle,
+                                           const BindValues& bind,
+                                           const std::map<std::string, std::string>& inputs = {});
+// Returns the only size that `bind` names; InvalidArgument: it names several. `command`: as above.
+absl::StatusOr<Bind> one_size(const std::string& command, const BindValues& bind);
+// Reads the graph, with the extents `bind` and as the options say.
+absl::StatusOr<GraphFile> read_input(const Context& context, const GraphOptions& options, const Bind& bind);
 // Returns a function that gets the object of a record: from the coordinator or, with --build-locally or if the object
 // is not trusted (client/remote/trust.h), by compiling the source here. DataLoss: the same compiler makes other bytes
 // from the source here. PermissionDenied: an object is not trusted, and its source cannot be compiled here.
-FetchObject objects_of(Context& context);
-// Creates the job of a graph and returns it when it is done. If `search` is false, only the store is searched, and the
-// Job may be kNotCached.
-absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search);
+FetchObject objects_of(Context& context, const TrustOptions& trust);
+// Returns the job of a graph that is answered from the store, which may be kNotCached. Nothing is searched.
+absl::StatusOr<Job> stored_job(Context& context, const GraphFile& file, TuneOptions options);
+
 // How await_job() waits for a job.
 struct Await {
+  double wait_for_worker_s = 0;  // how long the job may be without a worker, in seconds; 0: no limit
   double budget_s = 0;  // limit in seconds since `begun`, even while there is no worker or coordinator; 0: no limit
   std::chrono::system_clock::time_point begun = {};
   std::function<void(const Job&)> on_change;  // is called with every state of the job
@@ -122,14 +118,16 @@ struct Await {
   std::stop_token stop = {};  // a stop request ends the waiting, not the job
 };
 // Waits until a job is done and returns the job. Unavailable: its budget was used up without a result, the coordinator
-// did not come back, or no worker served it for as long as --wait-for-worker allows. Cancelled: how.stop was requested.
+// did not come back, or no worker served it for how.wait_for_worker_s. Cancelled: how.stop was requested.
 absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how);
+
 // For embedded mode: cancels all jobs of the store but `mine`. The processes that waited for these jobs have ended, and
 // the jobs would take the worker's time. Their trials stay, and searches that they share with `mine` continue.
 absl::Status end_orphans(Context& context, const std::string& mine);
-// Writes the report of `result` (of one size) as an HTML page to options.html, unless that is empty. The page has a
-// picture of the graph and the kernels that the result launches.
-absl::Status write_page(Context& context, const SizedReport& report, const JobResult& result);
+// Writes the report of `result` (of one size) as an HTML page to `to.html`, unless that is empty. The page has a
+// picture of the graph and the kernels that the result launches. `input`: the graph or bundle as the user named it.
+absl::Status write_page(Context& context, const std::string& input, const ReportOptions& to, const SizedReport& report,
+                        const JobResult& result);
 // Writes to a file, or to stdout if `where` is "-". Does nothing if `where` is empty.
 absl::Status write_report(const std::string& where, const std::string& text);
 // Returns the path of "store.db" in the user's cache folder. InvalidArgument: neither XDG_CACHE_HOME nor HOME is set.

@@ -1,4 +1,5 @@
-// The commands run, inspect and targets.
+#include "client/cli/commands.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -6,10 +7,8 @@
 #include <cstdio>
 
 #include "absl/strings/str_join.h"
-#include "client/cli/cli.h"
 #include "client/cli/compose.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/run.h"
 #include "client/cli/table.h"
 #include "client/program/bucket.h"
 #include "client/program/bundle.h"
@@ -37,7 +36,7 @@ Json run_json(const Program& program, const RunOptions& options, const RunResult
                  {"live", memory.live}}},
                {"threads", result.threads},
                {"device", result.device},
-               {"seed", options.seed},
+               {"seed", options.values.seed},
                {"given_inputs", result.given},
                {"generated_inputs", result.generated}};
   if (options.check) {
@@ -143,7 +142,7 @@ void print_steps(const Program& program, const RunResult& result) {
 }
 
 // Runs a program and prints the results.
-absl::StatusOr<int> run_and_report(const Program& program, const Options& options) {
+absl::StatusOr<int> run_and_report(const Program& program, const RunCommandOptions& options) {
   WL_ASSIGN_OR_RETURN(RunResult result, run_program(program, options.run));
   WL_RETURN_IF_ERROR(write_report(options.json, text_of(run_json(program, options.run, result))));
   if (options.json != "-") {
@@ -171,12 +170,6 @@ absl::StatusOr<int> run_and_report(const Program& program, const Options& option
   return kExitDone;
 }
 
-absl::StatusOr<Bind> one_size(const Options& options) {
-  std::vector<Bind> sizes = combinations(options.bind);
-  if (sizes.size() != 1) return invalid("--bind: `", options.command, "` takes one extent for every name");
-  return sizes[0];
-}
-
 absl::StatusOr<std::string> text_of_stage(const InspectedGroup& group, const std::string& stage, Local& local) {
   if (stage == "graph") return group.graph;
   if (stage == "space") return group.space;
@@ -188,40 +181,48 @@ absl::StatusOr<std::string> text_of_stage(const InspectedGroup& group, const std
 
 }  // namespace
 
-absl::StatusOr<GraphFile> read_input(const Context& context, const Bind& bind) {
-  const Options& options = context.options;
-  return read_graph(options.input, bind, context.local.panels(options.tune.target, context.embedded), options.weights,
+absl::StatusOr<GraphFile> read_input(const Context& context, const GraphOptions& options, const Bind& bind) {
+  return read_graph(options.file, bind, context.local.panels(options.tune.target, context.embedded), options.weights,
                     options.allow_tf32);
 }
 
-absl::StatusOr<std::string> folder_of_size(const Options& options) {
-  WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
-  WL_ASSIGN_OR_RETURN(const std::vector<Bucket> buckets, list_buckets(options.input));
+absl::StatusOr<Bind> one_size(const std::string& command, const BindValues& bind) {
+  std::vector<Bind> sizes = combinations(bind);
+  if (sizes.size() != 1) return invalid("--bind: `", command, "` takes one extent for every name");
+  return sizes[0];
+}
+
+absl::StatusOr<std::string> folder_of_size(const std::string& command, const std::string& bundle,
+                                           const BindValues& bind, const std::map<std::string, std::string>& inputs) {
+  WL_ASSIGN_OR_RETURN(const Bind size, one_size(command, bind));
+  WL_ASSIGN_OR_RETURN(const std::vector<Bucket> buckets, list_buckets(bundle));
   size_t bucket = 0;
-  if (buckets.size() > 1 || !bind.empty()) {
+  if (buckets.size() > 1 || !size.empty()) {
     std::map<std::string, Shape> shapes;
-    for (const auto& [name, path] : options.run.inputs) {
+    for (const auto& [name, path] : inputs) {
       WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path, most_array_bytes()));
       WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path));
       shapes[name] = array.shape;
     }
-    WL_ASSIGN_OR_RETURN(bucket, pick_bucket(buckets, bind, shapes));
+    WL_ASSIGN_OR_RETURN(bucket, pick_bucket(buckets, size, shapes));
   }
   return buckets[bucket].folder;
 }
 
-absl::StatusOr<int> run_command(Context& context) {
-  const Options& options = context.options;
-  if (is_folder(options.input)) {
-    WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(options));
+absl::StatusOr<int> run_command(Context& context, const RunCommandOptions& options) {
+  const GraphOptions& graph = options.graph;
+  if (is_folder(graph.file)) {
+    WL_ASSIGN_OR_RETURN(const std::string folder,
+                        folder_of_size("run", graph.file, graph.bind, options.run.values.inputs));
     WL_ASSIGN_OR_RETURN(Program program, load_bundle(folder));
     return run_and_report(program, options);
   }
-  WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
-  WL_ASSIGN_OR_RETURN(GraphFile file, read_input(context, bind));
-  WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
+  WL_ASSIGN_OR_RETURN(const Bind bind, one_size("run", graph.bind));
+  WL_ASSIGN_OR_RETURN(GraphFile file, read_input(context, graph, bind));
+  WL_ASSIGN_OR_RETURN(Job job, stored_job(context, file, graph.tune));
   if (!job.result) return why_no_result(job);
-  WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, objects_of(context), *job.result, file));
+  WL_ASSIGN_OR_RETURN(Program program,
+                      fetch_program(context.service, objects_of(context, options.trust), *job.result, file));
   // Kernels are loaded from files in a temporary folder, which is never committed and so is removed at the end.
   WL_ASSIGN_OR_RETURN(const std::string temporary, temporary_folder());
   WL_ASSIGN_OR_RETURN(PendingFolder folder, PendingFolder::create(temporary + "/warploom-run"));
@@ -235,11 +236,12 @@ absl::StatusOr<int> run_command(Context& context) {
 namespace {
 
 // Inspects the kernels that the bundle launches; planning the bundle's graph again could choose other kernels.
-absl::StatusOr<Inspection> inspect_bundle(Context& context, const std::string& stage, bool why) {
-  WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(context.options));
+absl::StatusOr<Inspection> inspect_bundle(Context& context, const InspectOptions& options, const std::string& stage,
+                                          bool why) {
+  WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size("inspect", options.graph.file, options.graph.bind));
   WL_ASSIGN_OR_RETURN(const Program program, load_bundle(folder));
-  if (context.options.simplify_only)
-    return context.service.inspect(program.graph_text, context.options.tune, stage, /*simplify_only=*/true);
+  if (options.simplify_only)
+    return context.service.inspect(program.graph_text, options.graph.tune, stage, /*simplify_only=*/true);
   WL_ASSIGN_OR_RETURN(const std::string report, read_file(cat(folder, "/report.json")));
   WL_ASSIGN_OR_RETURN(Inspection out, context.service.inspect(result_of(program, report), stage, why));
   if (stage != "source") return out;
@@ -254,11 +256,11 @@ absl::StatusOr<Inspection> inspect_bundle(Context& context, const std::string& s
   return out;
 }
 
-absl::StatusOr<Inspection> inspect_graph(Context& context, const std::string& stage, bool why) {
-  const Options& options = context.options;
-  WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
-  WL_ASSIGN_OR_RETURN(const GraphFile file, read_input(context, bind));
-  TuneOptions tune = options.tune;
+absl::StatusOr<Inspection> inspect_graph(Context& context, const InspectOptions& options, const std::string& stage,
+                                         bool why) {
+  WL_ASSIGN_OR_RETURN(const Bind bind, one_size("inspect", options.graph.bind));
+  WL_ASSIGN_OR_RETURN(const GraphFile file, read_input(context, options.graph, bind));
+  TuneOptions tune = options.graph.tune;
   if (context.embedded) {
     WL_ASSIGN_OR_RETURN(tune.device, context.local.device_for(tune.target, /*must_run=*/false));
   }
@@ -267,15 +269,15 @@ absl::StatusOr<Inspection> inspect_graph(Context& context, const std::string& st
 
 }  // namespace
 
-absl::StatusOr<int> inspect_command(Context& context) {
-  const Options& options = context.options;
+absl::StatusOr<int> inspect_command(Context& context, const InspectOptions& options) {
   const std::string stage = options.stage == "asm" ? "source" : options.stage;
   const bool why = options.why || !options.svg.empty();
   if (why && options.stage != "plan")
     return invalid(options.why ? "--why" : "--svg",
                    " explains which ops share a kernel; it goes with --stage plan, not ", options.stage);
-  WL_ASSIGN_OR_RETURN(const Inspection inspection, is_folder(options.input) ? inspect_bundle(context, stage, why)
-                                                                            : inspect_graph(context, stage, why));
+  WL_ASSIGN_OR_RETURN(const Inspection inspection, is_folder(options.graph.file)
+                                                       ? inspect_bundle(context, options, stage, why)
+                                                       : inspect_graph(context, options, stage, why));
   if (!options.svg.empty()) WL_RETURN_IF_ERROR(write_file(options.svg, inspection.picture));
   if (options.why) {
     std::fputs(inspection.why.c_str(), stdout);
@@ -295,7 +297,7 @@ absl::StatusOr<int> inspect_command(Context& context) {
   return kExitDone;
 }
 
-absl::StatusOr<int> targets_command(const Options& options, Local& local) {
+absl::StatusOr<int> targets_command(Local& local, const TargetsOptions& options) {
   const Device& device = local.device();
   const Local::Gpus gpus = local.gpus();
   Table table({{"target"}, {"compile"}, {"run"}, {"missing"}}, wants_colour(STDOUT_FILENO));

@@ -1,11 +1,11 @@
-// The commands that list jobs, records and workers of a coordinator, and those of its operator.
+#include "client/cli/operate.h"
+
 #include <unistd.h>
 
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/table.h"
 #include "client/program/json.h"
@@ -29,8 +29,8 @@ bool colour() {
   return wants_colour(STDOUT_FILENO);
 }
 
-absl::StatusOr<Listing> jobs(Context& context) {
-  WL_ASSIGN_OR_RETURN(const std::vector<Job> jobs, context.service.list_jobs(context.options.most));
+absl::StatusOr<Listing> jobs(Context& context, const OperateOptions& options) {
+  WL_ASSIGN_OR_RETURN(const std::vector<Job> jobs, context.service.list_jobs(options.most));
   Table table({{"job"}, {"state"}, {"what"}, {"trials", true}, {"created (UTC)"}, {"trace"}}, colour());
   Listing out;
   out.json["jobs"] = Json::array();
@@ -54,8 +54,8 @@ absl::StatusOr<Listing> jobs(Context& context) {
   return out;
 }
 
-absl::StatusOr<Listing> records(Context& context) {
-  WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> records, context.service.list_records(context.options.most));
+absl::StatusOr<Listing> records(Context& context, const OperateOptions& options) {
+  WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> records, context.service.list_records(options.most));
   constexpr size_t kShownDigits = 12;  // number of digits that are shown of a key; commands accept keys of this length
   Table table({{"key"},
                {"what"},
@@ -94,7 +94,7 @@ absl::StatusOr<Listing> records(Context& context) {
   return out;
 }
 
-absl::StatusOr<Listing> workers(Context& context) {
+absl::StatusOr<Listing> workers(Context& context, const OperateOptions& /*options*/) {
   WL_ASSIGN_OR_RETURN(const std::vector<WorkerSummary> workers, context.service.list_workers());
   Table table({{"worker"}, {"state"}, {"devices"}, {"sandbox"}, {"team"}, {"leases", true}, {"last seen (UTC)"}},
               colour());
@@ -121,23 +121,30 @@ absl::StatusOr<Listing> workers(Context& context) {
   return out;
 }
 
-absl::StatusOr<Listing> cancel(Context& context) {
-  WL_ASSIGN_OR_RETURN(const Job job, context.service.cancel_job(context.options.input));
+absl::StatusOr<Listing> cancel(Context& context, const OperateOptions& options) {
+  WL_ASSIGN_OR_RETURN(const Job job, context.service.cancel_job(options.name));
   const std::string state = is_done(job.state) ? kJobStateNames[static_cast<int>(job.state)] : "cancelling";
   Listing out{cat(job.name, ": ", state, "\n")};
   out.json.update({{"name", job.name}, {"state", state}});
   return out;
 }
 
-absl::StatusOr<Listing> drain(Context& context) {
-  const bool drained = context.options.command == "drain";
+absl::StatusOr<Listing> set_drained(Context& context, bool drained) {
   WL_RETURN_IF_ERROR(context.service.set_drained(drained));
-  return Listing{cat(context.options.server, drained ? ": workers get no new work\n" : ": workers get work again\n")};
+  return Listing{
+      cat(context.connection.server, drained ? ": workers get no new work\n" : ": workers get work again\n")};
 }
 
-absl::StatusOr<Listing> pin(Context& context) {
-  const bool pinned = context.options.command == "pin";
-  WL_ASSIGN_OR_RETURN(const std::string key, context.service.whole_key(context.options.input));
+absl::StatusOr<Listing> drain(Context& context, const OperateOptions& /*options*/) {
+  return set_drained(context, true);
+}
+
+absl::StatusOr<Listing> undrain(Context& context, const OperateOptions& /*options*/) {
+  return set_drained(context, false);
+}
+
+absl::StatusOr<Listing> set_pinned(Context& context, const std::string& name, bool pinned) {
+  WL_ASSIGN_OR_RETURN(const std::string key, context.service.whole_key(name));
   WL_ASSIGN_OR_RETURN(const int64_t count, context.service.set_pinned(key, pinned));
   Listing out;
   out.text = cat(key, ": ", count, count == 1 ? " record is" : " records are",
@@ -146,8 +153,16 @@ absl::StatusOr<Listing> pin(Context& context) {
   return out;
 }
 
-absl::StatusOr<Listing> invalidate(Context& context) {
-  WL_ASSIGN_OR_RETURN(const std::string key, context.service.whole_key(context.options.input));
+absl::StatusOr<Listing> pin(Context& context, const OperateOptions& options) {
+  return set_pinned(context, options.name, true);
+}
+
+absl::StatusOr<Listing> unpin(Context& context, const OperateOptions& options) {
+  return set_pinned(context, options.name, false);
+}
+
+absl::StatusOr<Listing> invalidate(Context& context, const OperateOptions& options) {
+  WL_ASSIGN_OR_RETURN(const std::string key, context.service.whole_key(options.name));
   WL_ASSIGN_OR_RETURN(const int64_t count, context.service.invalidate(key));
   Listing out;
   out.text = cat(key, ": ", count, count == 1 ? " record is" : " records are", " no longer served\n");
@@ -155,7 +170,7 @@ absl::StatusOr<Listing> invalidate(Context& context) {
   return out;
 }
 
-absl::StatusOr<Listing> backup(Context& context) {
+absl::StatusOr<Listing> backup(Context& context, const OperateOptions& /*options*/) {
   WL_ASSIGN_OR_RETURN(const Service::Backup made, context.service.make_backup());
   Listing out;
   out.text =
@@ -165,14 +180,14 @@ absl::StatusOr<Listing> backup(Context& context) {
   return out;
 }
 
-absl::StatusOr<Listing> signer(Context& context) {
+absl::StatusOr<Listing> signer(Context& context, const OperateOptions& /*options*/) {
   WL_ASSIGN_OR_RETURN(const ServerSummary server, context.service.server());
   if (server.signing_key.empty()) {
     return absl::NotFoundError(
-        cat("the coordinator at ", context.options.server, " signs no records; is it older than this program?"));
+        cat("the coordinator at ", context.connection.server, " signs no records; is it older than this program?"));
   }
   Listing out;
-  out.text = cat(server.signing_key, " ", context.options.server, "\n");
+  out.text = cat(server.signing_key, " ", context.connection.server, "\n");
   out.json["signing_key"] = server.signing_key;
   return out;
 }
@@ -181,9 +196,9 @@ std::string memory_text(int64_t bytes) {
   return bytes <= 0 ? "not known" : absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6);
 }
 
-absl::StatusOr<Listing> server_status(Context& context) {
+absl::StatusOr<Listing> server_status(Context& context, const OperateOptions& /*options*/) {
   WL_ASSIGN_OR_RETURN(const ServerSummary server, context.service.server());
-  Table table({{"coordinator"}, {context.options.server}}, colour());
+  Table table({{"coordinator"}, {context.connection.server}}, colour());
   table.add({"version", cat(server.version, ", protocol ", server.api_version)});
   table.add({"store", cat(server.store, ", schema ", server.schema_version, ", SQLite ", server.sqlite_version)});
   table.add({"new work", server.draining ? "none: drained" : "is given to workers"});
@@ -212,8 +227,8 @@ absl::StatusOr<Listing> server_status(Context& context) {
   return out;
 }
 
-absl::StatusOr<Listing> revoke(Context& context) {
-  const std::string& producer = context.options.input;
+absl::StatusOr<Listing> revoke(Context& context, const OperateOptions& options) {
+  const std::string& producer = options.name;
   WL_ASSIGN_OR_RETURN(const Service::Revoked gone, context.service.revoke(producer));
   Listing out;
   out.text = cat(producer, ": ", gone.records, " records and ", gone.trials,
@@ -225,20 +240,28 @@ absl::StatusOr<Listing> revoke(Context& context) {
 
 struct Row {
   const char* command;
-  absl::StatusOr<Listing> (*run)(Context& context);
+  absl::StatusOr<Listing> (*run)(Context& context, const OperateOptions& options);
 };
-constexpr Row kRows[] = {
-    {"jobs", jobs},     {"records", records}, {"workers", workers},     {"cancel", cancel},         {"drain", drain},
-    {"undrain", drain}, {"pin", pin},         {"unpin", pin},           {"invalidate", invalidate}, {"backup", backup},
-    {"signer", signer}, {"revoke", revoke},   {"status", server_status}};
+constexpr Row kRows[] = {{"jobs", jobs},
+                         {"records", records},
+                         {"workers", workers},
+                         {"cancel", cancel},
+                         {"drain", drain},
+                         {"undrain", undrain},
+                         {"pin", pin},
+                         {"unpin", unpin},
+                         {"invalidate", invalidate},
+                         {"backup", backup},
+                         {"signer", signer},
+                         {"revoke", revoke},
+                         {"status", server_status}};
 
 }  // namespace
 
-absl::StatusOr<int> list_command(Context& context) {
-  const Options& options = context.options;
+absl::StatusOr<int> operate_command(Context& context, const std::string& command, const OperateOptions& options) {
   for (const Row& row : kRows) {
-    if (options.command != row.command) continue;
-    const absl::StatusOr<Listing> listing = row.run(context);
+    if (command != row.command) continue;
+    const absl::StatusOr<Listing> listing = row.run(context, options);
     // FailedPrecondition would give the exit code for "no correct candidate". Here, it means that the operator has to
     // do something first, so it is converted to InvalidArgument.
     if (absl::IsFailedPrecondition(listing.status())) return invalid(std::string(listing.status().message()));
@@ -247,7 +270,7 @@ absl::StatusOr<int> list_command(Context& context) {
     if (options.json != "-") std::fputs(listing->text.c_str(), stdout);
     return kExitDone;
   }
-  return absl::InternalError(cat("no function for the command ", options.command));
+  return absl::InternalError(cat("no function for the command ", command));
 }
 
 }  // namespace wl

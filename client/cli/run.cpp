@@ -88,17 +88,17 @@ absl::Status run_and_check(Executor& executor, const RunOptions& options, RunRes
       options.check_by == CheckBy::kSteps || (options.check_by == CheckBy::kAuto && work_of(graph) > kWholeWork);
   if (!result.by_steps) {
     WL_RETURN_IF_ERROR(executor.run());
-    WL_ASSIGN_OR_RETURN(result.checks, check_outputs(executor, options.seed, result.given.empty()));
+    WL_ASSIGN_OR_RETURN(result.checks, check_outputs(executor, options.values.seed, result.given.empty()));
     return absl::OkStatus();
   }
   WL_ASSIGN_OR_RETURN(result.composed, steps_make(program, graph));
-  WL_ASSIGN_OR_RETURN(result.checks, check_steps(executor, options.seed));
+  WL_ASSIGN_OR_RETURN(result.checks, check_steps(executor, options.values.seed));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResult& result) {
+absl::Status fill_inputs(Executor& executor, const ValueOptions& options, RunResult& result) {
   const Program& program = executor.program();
   FoldedWeights folded(program);
   std::map<std::string, int> buffer_of;
@@ -178,7 +178,7 @@ absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& 
                       Executor::create(program, {.threads = options.threads, .device = options.device}));
   result.threads = executor.threads();
   result.device = executor.device();
-  WL_RETURN_IF_ERROR(fill_inputs(executor, options, result));
+  WL_RETURN_IF_ERROR(fill_inputs(executor, options.values, result));
   WL_RETURN_IF_ERROR(run_and_check(executor, options, result));
   if (!options.output_dir.empty()) {
     WL_RETURN_IF_ERROR(make_folders(options.output_dir));

@@ -13,12 +13,17 @@ namespace wl {
 
 enum class CheckBy { kAuto, kWhole, kSteps };
 
-struct RunOptions {
-  uint64_t seed = 1;
+// The values of a program's inputs and weights.
+struct ValueOptions {
+  uint64_t seed = 1;                          // seed of the values that are not given
   std::map<std::string, std::string> inputs;  // for each name of an input, the path of its .npy file
   std::vector<std::string> weights;  // files or folders with the weights, as client/program/weights.h reads them
-  std::string output_dir;            // folder in which NAME.npy of every output is written; empty: none
-  bool save_inputs = false;          // whether the inputs are written too, to inputs/NAME.npy in output_dir
+};
+
+struct RunOptions {
+  ValueOptions values;
+  std::string output_dir;    // folder in which NAME.npy of every output is written; empty: none
+  bool save_inputs = false;  // whether the inputs are written too, to inputs/NAME.npy in output_dir
   int threads = 0;
   // The name of the GPU for a GPU's bundle, such as "cuda:1"; empty: the first device that runs the kernels.
   std::string device;
@@ -48,6 +53,6 @@ absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& 
 
 // Fills every input of an executor: from the file that the options name for it, else with generated values. Sets
 // `given` and `generated` of the result. InvalidArgument: a file is wrong, or inputs are given but not all weights.
-absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResult& result);
+absl::Status fill_inputs(Executor& executor, const ValueOptions& options, RunResult& result);
 
 }  // namespace wl

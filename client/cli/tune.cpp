@@ -1,15 +1,16 @@
-// The commands tune, watch and get: they create a job, follow it, and write its report and bundle.
+#include "client/cli/tune.h"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 
-#include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/progress.h"
@@ -40,7 +41,7 @@ absl::Status budget_is_over(const Context& context, const Job& job, double budge
   const std::string who = job.progress.workers > 0
                               ? "its workers did not finish"
                               : cat("no worker served ", job.options.target,
-                                    "; start one with `warploom-worker --server ", context.options.server, "`");
+                                    "; start one with `warploom-worker --server ", context.connection.server, "`");
   return absl::UnavailableError(cat("the budget of ", budget_s, " s is over and ", who,
                                     "; what was measured is kept: the same command continues from here"));
 }
@@ -48,10 +49,19 @@ absl::Status budget_is_over(const Context& context, const Job& job, double budge
 // What the first Ctrl-C ends while a job is followed: the job, or only this command.
 enum class OnInterrupt { kEndJob, kEndWatch };
 
+// How a job is followed.
+struct Following {
+  std::string progress;  // form of the display: the value of --progress
+  Clock::time_point begun;
+  OnInterrupt on_interrupt = OnInterrupt::kEndJob;
+  double budget_s = 0;           // time budget of the job since `begun`; 0: no limit
+  double wait_for_worker_s = 0;  // how long the job may be without a worker; 0: no limit
+};
+
 // Shows a job's progress on the terminal until it is done. Cancelled: an interrupt has ended the display, but not the
 // job.
-absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point begun, OnInterrupt on_interrupt) {
-  ProgressDisplay display(context.options.progress);
+absl::StatusOr<Job> follow(Context& context, const Job& job, const Following& how) {
+  ProgressDisplay display(how.progress);
   std::stop_source left;
   const std::stop_callback worker_ended(context.local.worker_ended(), [&] { left.request_stop(); });
   // A Service without a stop token, because an interrupt ends the command's other calls, but this one must still cancel
@@ -59,7 +69,7 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
   Service teller = context.service.limited(kEnd, {});
   std::mutex showing;  // guards `display` and context.curves
   InterruptGuard guard([&] {
-    if (on_interrupt == OnInterrupt::kEndWatch) {
+    if (how.on_interrupt == OnInterrupt::kEndWatch) {
       left.request_stop();
       return;
     }
@@ -69,8 +79,9 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
   });
   absl::StatusOr<Job> done =
       await_job(context, job,
-                {.budget_s = context.options.tune.budget_s,
-                 .begun = begun,
+                {.wait_for_worker_s = how.wait_for_worker_s,
+                 .budget_s = how.budget_s,
+                 .begun = how.begun,
                  .on_change =
                      [&](const Job& changed) {
                        const std::lock_guard lock(showing);
@@ -91,7 +102,7 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
   display.clear();
   // If the worker of this process has ended, its error explains why the job did not finish.
   if (!done.ok()) WL_RETURN_IF_ERROR(context.local.worker_error());
-  if (absl::IsCancelled(done.status()) && on_interrupt == OnInterrupt::kEndWatch)
+  if (absl::IsCancelled(done.status()) && how.on_interrupt == OnInterrupt::kEndWatch)
     return absl::CancelledError(
         cat("no longer watched; ", job.name, " goes on: `warploom watch` follows it again, `warploom cancel` ends it"));
   if (done.ok()) display.end(*done);
@@ -103,9 +114,11 @@ struct Tuned {
   const GraphFile* file = nullptr;  // the job's graph; null if only the job's name is known
 };
 
-// Writes tables, bundle and report of finished jobs, one per size, and returns the exit code.
-absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
-  const Options& options = context.options;
+// Writes tables, bundle and report of finished jobs, one per size, and returns the exit code. `input`: the graph or job
+// as the user named it. `retune`: whether the jobs were asked to search again.
+absl::StatusOr<int> conclude(Context& context, const std::string& input, bool retune, const ResultOptions& to,
+                             const std::vector<Tuned>& all) {
+  const bool trust_workers = to.trust.trust_workers;
   bool interrupted = false;
   std::vector<SizedReport> reports;
   std::vector<TunedProgram> programs;
@@ -113,54 +126,83 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
     if (!job.result) return why_no_result(job);
     interrupted |= job.state == JobState::kCancelled;
     const Bind bind = file != nullptr ? file->bind : Bind();
-    reports.push_back({bind, report_json(job, bind, options.input, /*stable=*/false, options.trust_workers)});
-    if (options.json != "-") {
+    reports.push_back({bind, report_json(job, bind, input, /*stable=*/false, trust_workers)});
+    if (to.report.json != "-") {
       if (!bind.empty()) std::printf("tuned for %s\n", bind_text(bind).c_str());
-      std::fputs(report_table(job, wants_colour(STDOUT_FILENO), options.trust_workers).c_str(), stdout);
+      std::fputs(report_table(job, wants_colour(STDOUT_FILENO), trust_workers).c_str(), stdout);
     }
-    if (options.out.empty() || file == nullptr) continue;
-    WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, objects_of(context), *job.result, *file));
-    programs.push_back(
-        {std::move(program), report_json(job, bind, options.input, /*stable=*/true, options.trust_workers)});
+    if (to.out.empty() || file == nullptr) continue;
+    WL_ASSIGN_OR_RETURN(Program program,
+                        fetch_program(context.service, objects_of(context, to.trust), *job.result, *file));
+    programs.push_back({std::move(program), report_json(job, bind, input, /*stable=*/true, trust_workers)});
   }
-  WL_RETURN_IF_ERROR(write_report(options.json, reports_json(reports)));
+  WL_RETURN_IF_ERROR(write_report(to.report.json, reports_json(reports)));
   // The page shows the last size, which is the only one: --html is refused for several sizes.
-  WL_RETURN_IF_ERROR(write_page(context, reports.back(), *all.back().job.result));
-  std::FILE* notes = options.json == "-" ? stderr : stdout;
+  WL_RETURN_IF_ERROR(write_page(context, input, to.report, reports.back(), *all.back().job.result));
+  std::FILE* notes = to.report.json == "-" ? stderr : stdout;
   if (!programs.empty()) {
-    WL_RETURN_IF_ERROR(write_buckets(options.out, programs));
-    std::fprintf(notes, "bundle: %s (warploom run %s --check)\n", options.out.c_str(), options.out.c_str());
+    WL_RETURN_IF_ERROR(write_buckets(to.out, programs));
+    std::fprintf(notes, "bundle: %s (warploom run %s --check)\n", to.out.c_str(), to.out.c_str());
   } else if (all[0].file != nullptr) {
+    const ConnectionOptions& connection = context.connection;
     std::fprintf(notes, "stored: %s; --out DIR writes a bundle\n",
-                 context.embedded ? options.store.c_str() : options.server.c_str());
+                 context.embedded ? connection.store.c_str() : connection.server.c_str());
   }
   if (interrupted) {
     std::fprintf(stderr, "interrupted: the best kernels so far are kept; %s\n",
-                 options.tune.retune ? "--retune starts a new search" : "the same command continues from here");
+                 retune ? "--retune starts a new search" : "the same command continues from here");
     return kExitInterrupted;
   }
   return kExitDone;
 }
 
-// Creates one job for every size that --bind names, one after the other. After an interrupt, which ends the running
-// job, no further one is created.
-absl::StatusOr<int> ask_all(Context& context, bool search) {
+// Gets one job from `ask` for every size that --bind names, one after the other, and concludes them. After an
+// interrupt, which ends the running job, no further one is asked for.
+absl::StatusOr<int> ask_all(Context& context, const GraphOptions& graph, const ResultOptions& to,
+                            const std::function<absl::StatusOr<Job>(const GraphFile&)>& ask) {
   std::vector<GraphFile> files;
-  for (const Bind& bind : combinations(context.options.bind)) {
-    WL_ASSIGN_OR_RETURN(GraphFile file, read_input(context, bind));
+  for (const Bind& bind : combinations(graph.bind)) {
+    WL_ASSIGN_OR_RETURN(GraphFile file, read_input(context, graph, bind));
     files.push_back(std::move(file));
   }
-  if (!context.options.out.empty()) WL_RETURN_IF_ERROR(may_become_bundle(context.options.out));
-  if (!context.options.html.empty() && files.size() > 1)
+  if (!to.out.empty()) WL_RETURN_IF_ERROR(may_become_bundle(to.out));
+  if (!to.report.html.empty() && files.size() > 1)
     return invalid("--html makes a page of one size; --bind asks for ", files.size());
   std::vector<Tuned> all;
   for (const GraphFile& file : files) {
-    WL_ASSIGN_OR_RETURN(Job job, ask(context, file, search));
+    WL_ASSIGN_OR_RETURN(Job job, ask(file));
     const bool interrupted = job.state == JobState::kCancelled;
     all.push_back({std::move(job), &file});
     if (interrupted) break;
   }
-  return conclude(context, all);
+  return conclude(context, graph.file, graph.tune.retune, to, all);
+}
+
+// In embedded mode, sets the device of a job, which is one of this machine.
+absl::Status set_device(Context& context, TuneOptions& options) {
+  if (!context.embedded) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(options.device, context.local.device_for(options.target, /*must_run=*/true));
+  return absl::OkStatus();
+}
+
+// Creates the job of a graph, and returns it when it is done.
+absl::StatusOr<Job> tuned_job(Context& context, const GraphFile& file, const TuneCommandOptions& options) {
+  TuneOptions tune = options.graph.tune;
+  WL_RETURN_IF_ERROR(set_device(context, tune));
+  const auto begun = Clock::now();
+  WL_ASSIGN_OR_RETURN(Job job, context.service.create_job(new_request_id(), file.text, tune, file.label,
+                                                          trace_of_job(options.job.trace)));
+  if (is_done(job.state)) return job;
+  if (context.embedded) {
+    WL_RETURN_IF_ERROR(end_orphans(context, job.name));
+    WL_RETURN_IF_ERROR(context.local.start_worker(!options.result.report.html.empty()));
+  }
+  return follow(context, job,
+                {.progress = options.progress,
+                 .begun = begun,
+                 .on_interrupt = OnInterrupt::kEndJob,
+                 .budget_s = tune.budget_s,
+                 .wait_for_worker_s = options.job.wait_for_worker_s});
 }
 
 }  // namespace
@@ -172,8 +214,8 @@ absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how
   // Reports that no worker serves the job; absent in embedded mode, in which this process has a worker.
   std::optional<Lonely> lonely;
   if (!context.embedded && how.say) {
-    lonely.emplace(&context.service, LonelyOptions{.server = context.options.server,
-                                                   .bound_s = context.options.wait_for_worker_s,
+    lonely.emplace(&context.service, LonelyOptions{.server = context.connection.server,
+                                                   .bound_s = how.wait_for_worker_s,
                                                    .say = how.say,
                                                    .give_up = [&] { stop.request_stop(); }});
     lonely->seen(job);
@@ -215,23 +257,15 @@ absl::Status end_orphans(Context& context, const std::string& mine) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
-  TuneOptions options = context.options.tune;
-  if (!search) options.require_cached = true;
-  if (context.embedded) {
-    WL_ASSIGN_OR_RETURN(options.device, context.local.device_for(options.target, /*must_run=*/true));
-  }
-  const auto begun = Clock::now();
+absl::StatusOr<Job> stored_job(Context& context, const GraphFile& file, TuneOptions options) {
+  options.require_cached = true;
+  WL_RETURN_IF_ERROR(set_device(context, options));
   WL_ASSIGN_OR_RETURN(Job job, context.service.create_job(new_request_id(), file.text, options, file.label,
-                                                          trace_of_job(context.options.trace)));
+                                                          trace_of_job(/*given=*/"")));
   if (is_done(job.state)) return job;
-  if (!search)
-    return absl::DataLossError(cat(context.options.server, " answers with ", job.name,
-                                   ", which is not done, although nothing was to be searched; it is no coordinator of "
-                                   "this version"));
-  if (context.embedded) WL_RETURN_IF_ERROR(end_orphans(context, job.name));
-  if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker(!context.options.html.empty()));
-  return follow(context, job, begun, OnInterrupt::kEndJob);
+  return absl::DataLossError(cat(context.connection.server, " answers with ", job.name,
+                                 ", which is not done, although nothing was to be searched; it is no coordinator of "
+                                 "this version"));
 }
 
 // Compiles a record's source on this machine. DataLoss: the same compiler makes other bytes than the record's object.
@@ -247,11 +281,10 @@ absl::StatusOr<std::string> object_built_here(Context& context, const KernelReco
           "); it is not used: tell whoever runs the coordinator, and invalidate the key"));
 }
 
-FetchObject objects_of(Context& context) {
-  return [&context](const KernelRecord& record) -> absl::StatusOr<std::string> {
-    if (context.options.build_locally) return object_built_here(context, record);
-    const std::string doubt =
-        context.options.trust_workers ? std::string() : doubt_about(record, context.service.signers());
+FetchObject objects_of(Context& context, const TrustOptions& trust) {
+  return [&context, trust](const KernelRecord& record) -> absl::StatusOr<std::string> {
+    if (trust.build_locally) return object_built_here(context, record);
+    const std::string doubt = trust.trust_workers ? std::string() : doubt_about(record, context.service.signers());
     if (doubt.empty()) return context.service.get_blob(record.object_sha256);
     absl::StatusOr<std::string> object = object_built_here(context, record);
     if (object.ok() || absl::IsDataLoss(object.status())) return object;
@@ -262,34 +295,40 @@ FetchObject objects_of(Context& context) {
   };
 }
 
-absl::StatusOr<int> tune_command(Context& context) {
-  if (context.options.command == "watch") {
-    WL_ASSIGN_OR_RETURN(Job job, context.service.get_job(context.options.input));
-    if (!is_done(job.state) && context.embedded)
-      WL_RETURN_IF_ERROR(context.local.start_worker(!context.options.html.empty()));
-    const auto on_interrupt = context.options.cancel_on_interrupt ? OnInterrupt::kEndJob : OnInterrupt::kEndWatch;
-    WL_ASSIGN_OR_RETURN(job, follow(context, job, Clock::now(), on_interrupt));
-    return conclude(context, {{std::move(job), nullptr}});
-  }
-  return ask_all(context, /*search=*/true);
+absl::StatusOr<int> tune_command(Context& context, const TuneCommandOptions& options) {
+  return ask_all(context, options.graph, options.result,
+                 [&](const GraphFile& file) { return tuned_job(context, file, options); });
 }
 
-absl::StatusOr<int> get_command(Context& context) {
-  const Options& options = context.options;
-  const bool is_key = may_be_key(options.input) && !std::filesystem::exists(options.input);
-  if (!is_key) return ask_all(context, /*search=*/false);
-  WL_ASSIGN_OR_RETURN(const std::string key, context.service.whole_key(options.input));
+absl::StatusOr<int> watch_command(Context& context, const WatchOptions& options) {
+  WL_ASSIGN_OR_RETURN(Job job, context.service.get_job(options.job));
+  if (!is_done(job.state) && context.embedded)
+    WL_RETURN_IF_ERROR(context.local.start_worker(!options.report.html.empty()));
+  const auto on_interrupt = options.cancel_on_interrupt ? OnInterrupt::kEndJob : OnInterrupt::kEndWatch;
+  WL_ASSIGN_OR_RETURN(
+      job, follow(context, job, {.progress = options.progress, .begun = Clock::now(), .on_interrupt = on_interrupt}));
+  return conclude(context, options.job, /*retune=*/false, {.report = options.report}, {{std::move(job), nullptr}});
+}
+
+absl::StatusOr<int> get_command(Context& context, const GetOptions& options) {
+  const std::string& input = options.graph.file;
+  const ResultOptions& to = options.result;
+  const bool is_key = may_be_key(input) && !std::filesystem::exists(input);
+  if (!is_key)
+    return ask_all(context, options.graph, to,
+                   [&](const GraphFile& file) { return stored_job(context, file, options.graph.tune); });
+  WL_ASSIGN_OR_RETURN(const std::string key, context.service.whole_key(input));
   WL_ASSIGN_OR_RETURN(KernelRecord record, context.service.get_record(key));
-  WL_RETURN_IF_ERROR(write_report(options.json, record_json(record)));
-  if (!options.out.empty()) {
-    WL_ASSIGN_OR_RETURN(std::string object, objects_of(context)(record));
-    WL_RETURN_IF_ERROR(make_folders(options.out));
-    std::string stem = cat(options.out, "/", record.source.entry);
+  WL_RETURN_IF_ERROR(write_report(to.report.json, record_json(record)));
+  if (!to.out.empty()) {
+    WL_ASSIGN_OR_RETURN(std::string object, objects_of(context, to.trust)(record));
+    WL_RETURN_IF_ERROR(make_folders(to.out));
+    std::string stem = cat(to.out, "/", record.source.entry);
     WL_RETURN_IF_ERROR(write_file(stem + ".cpp", record.source.prelude + record.source.text));
     WL_RETURN_IF_ERROR(write_file(stem + ".so", object));
-    WL_RETURN_IF_ERROR(write_file(options.out + "/record.json", record_json(record)));
+    WL_RETURN_IF_ERROR(write_file(to.out + "/record.json", record_json(record)));
   }
-  if (options.json == "-") return kExitDone;
+  if (to.report.json == "-") return kExitDone;
   std::printf(
       "%s\n  what     %s\n  target   %s, %s\n  plan     %s\n  best     %s (default %s)\n  error    %s of %s allowed\n",
       record.key.c_str(), describe_group(record.graph).c_str(), record.device.target.c_str(),

@@ -1,9 +1,5 @@
-// The command batch: runs the jobs of a batch file, several at the same time, and writes a bundle for each model and
-// each of its targets.
-//
-// The same command continues a batch that was interrupted. The request id of a job is a hash of what the job asks for
-// and of the batch's id, which stays in a file beside the bundles until every job has succeeded. So the coordinator
-// answers the repeated requests with the jobs that it has already.
+#include "client/cli/batch/batch.h"
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -21,7 +17,6 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/batch/batch_file.h"
 #include "client/cli/batch/request_id.h"
-#include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/table.h"
@@ -100,8 +95,9 @@ struct Run {
 
 class BatchWork {
  public:
-  BatchWork(Context& context, std::string id, std::vector<Run>& runs)
+  BatchWork(Context& context, const BatchOptions& options, std::string id, std::vector<Run>& runs)
       : context_(context),
+        options_(options),
         id_(std::move(id)),
         runs_(runs),
         service_(context.service.limited(kPlanning, stop_.get_token())) {}
@@ -142,7 +138,7 @@ class BatchWork {
       if (!job.result) return why_no_result(job);
       WL_ASSIGN_OR_RETURN(Program program, program_of(*job.result, size.file));
       programs.push_back({std::move(program), report_json(job, size.file.bind, run.asked->file, /*stable=*/true,
-                                                          context_.options.trust_workers)});
+                                                          options_.trust.trust_workers)});
       size.job = std::move(job);
     }
     return write_buckets(run.asked->out, programs);
@@ -151,7 +147,7 @@ class BatchWork {
   // Only one thread at a time makes programs, since --build-locally compiles on this machine.
   absl::StatusOr<Program> program_of(const JobResult& result, const GraphFile& file) {
     const std::scoped_lock lock(building_);
-    return fetch_program(context_.service, objects_of(context_), result, file);
+    return fetch_program(context_.service, objects_of(context_, options_.trust), result, file);
   }
 
   // Creates a job, with retries while the coordinator cannot be reached, and returns it when it is done.
@@ -167,7 +163,7 @@ class BatchWork {
     for (int again = 0;;) {
       absl::StatusOr<Job> job =
           service_.create_job(batch_request_id(id_, run.name, file.text, options, again), file.text, options,
-                              size.empty() ? run.name : cat(run.name, " ", size), trace_of_job(context_.options.trace));
+                              size.empty() ? run.name : cat(run.name, " ", size), trace_of_job(options_.job.trace));
       if (absl::IsUnavailable(job.status()) && Clock::now() < begun + kPatience && !stopped()) {
         wait(backoff.next());
         continue;
@@ -184,7 +180,8 @@ class BatchWork {
     if (context_.embedded) WL_RETURN_IF_ERROR(end_orphans(context_, job.name));
     say(cat(run.name, ": job ", job.name));
     return await_job(context_, job,
-                     {.budget_s = run.options.budget_s,
+                     {.wait_for_worker_s = options_.job.wait_for_worker_s,
+                      .budget_s = run.options.budget_s,
                       .begun = begun,
                       .on_change = [](const Job&) {},
                       .on_lost =
@@ -217,6 +214,7 @@ class BatchWork {
   }
 
   Context& context_;
+  const BatchOptions& options_;
   const std::string id_;
   std::vector<Run>& runs_;
   std::stop_source stop_;
@@ -309,17 +307,16 @@ Json json_of(const std::vector<Run>& runs, bool trust_workers) {
 
 }  // namespace
 
-absl::StatusOr<int> batch_command(Context& context) {
-  const Options& options = context.options;
-  WL_ASSIGN_OR_RETURN(const std::string text, read_file(options.input, kMostSettings));
-  WL_ASSIGN_OR_RETURN(const BatchFile file, parse_batch(text, options.input));
+absl::StatusOr<int> batch_command(Context& context, const BatchOptions& options) {
+  WL_ASSIGN_OR_RETURN(const std::string text, read_file(options.file, kMostSettings));
+  WL_ASSIGN_OR_RETURN(const BatchFile file, parse_batch(text, options.file));
   std::vector<Run> runs = prepared(file, context);
   WL_ASSIGN_OR_RETURN(Unfinished unfinished, Unfinished::open(file.out));
-  BatchWork work(context, unfinished.id(), runs);
+  BatchWork work(context, options, unfinished.id(), runs);
   // In embedded mode jobs run one after the other, since this machine measures for one job at a time.
   work.run(context.embedded ? 1 : std::min(options.jobs_at_once, static_cast<int>(runs.size())));
 
-  WL_RETURN_IF_ERROR(write_report(options.json, text_of(json_of(runs, options.trust_workers))));
+  WL_RETURN_IF_ERROR(write_report(options.json, text_of(json_of(runs, options.trust.trust_workers))));
   const auto failed = std::find_if(runs.begin(), runs.end(),
                                    [](const Run& run) { return !run.status.ok() && !absl::IsUnknown(run.status); });
   const auto done = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.status.ok(); });

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
-#include "client/cli/options.h"
 #include "client/cli/values.h"
 #include "compiler/base/libraries.h"
 #include "compiler/base/names.h"
@@ -22,7 +21,7 @@ namespace fs = std::filesystem;
 // The values of one [[model]], or the values that stand before all models, from which each model starts.
 struct ModelRow {
   std::string file, name;
-  std::map<std::string, std::vector<int64_t>> bind;
+  BindValues bind;
   std::vector<std::string> targets = {"cpu"};
   bool allow_tf32 = false;
   TuneOptions options;
@@ -96,7 +95,7 @@ absl::Status read_budget(const toml::node& node, double* out) {
   return absl::OkStatus();
 }
 
-absl::Status read_bind(const toml::node& node, std::map<std::string, std::vector<int64_t>>* out) {
+absl::Status read_bind(const toml::node& node, BindValues* out) {
   constexpr const char* kExpected = "expected extents of symbolic dimensions, such as { batch = [1, 8], n = 64 }";
   const toml::table* table = node.as_table();
   if (table == nullptr || table->empty()) return invalid(kExpected);

@@ -11,11 +11,10 @@
 //   targets = ["cpu:avx2", "cuda:sm_90a"]
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "client/cli/options.h"
 #include "compiler/base/job.h"
 #include "compiler/base/status.h"
 
@@ -23,11 +22,11 @@ namespace wl {
 
 // A run: one model for one target.
 struct BatchRun {
-  std::string name;                                  // name of the run, MODEL/TARGET, such as "bert/cuda-sm_90a"
-  std::string file;                                  // path of the model's graph
-  std::string out;                                   // folder of the model's bundle
-  std::map<std::string, std::vector<int64_t>> bind;  // for each symbolic dimension, the extents to tune for
-  bool allow_tf32 = false;                           // whether products of f32 may round factors to tf32
+  std::string name;         // name of the run, MODEL/TARGET, such as "bert/cuda-sm_90a"
+  std::string file;         // path of the model's graph
+  std::string out;          // folder of the model's bundle
+  BindValues bind;          // the extents to tune for
+  bool allow_tf32 = false;  // whether products of f32 may round factors to tf32
   TuneOptions options;
 };
 

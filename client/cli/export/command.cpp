@@ -1,8 +1,8 @@
-// The command export.
+#include "client/cli/export/command.h"
+
 #include <cstdio>
 #include <filesystem>
 
-#include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/export/export.h"
 #include "client/program/bundle.h"
@@ -61,24 +61,24 @@ absl::StatusOr<std::vector<ExpectedOutput>> by_the_kernels(Executor& executor, c
 
 }  // namespace
 
-absl::StatusOr<int> export_command(Context& context) {
-  const Options& options = context.options;
+absl::StatusOr<int> export_command(Context& context, const ExportCommandOptions& options) {
   WL_RETURN_IF_ERROR(may_become_export(options.out));
-  WL_ASSIGN_OR_RETURN(const std::string folder, folder_of_size(options));
+  WL_ASSIGN_OR_RETURN(const std::string folder,
+                      folder_of_size("export", options.bundle, options.bind, options.values.inputs));
   WL_ASSIGN_OR_RETURN(const Program program, load_bundle(folder));
   WL_RETURN_IF_ERROR(may_be_exported(program));
-  ExportOptions made{options.export_name.empty() ? identifier_of(options.out) : options.export_name, {}};
+  ExportOptions made{options.name.empty() ? identifier_of(options.out) : options.name, {}};
   if (made.name != identifier_of(made.name))
     return invalid("--name ", made.name, " is no name for a library of C; ", identifier_of(made.name), " is");
   WL_ASSIGN_OR_RETURN(made.flags, context.local.flags_of(program.target));
-  WL_ASSIGN_OR_RETURN(Executor executor, options.export_run ? Executor::create(program, {.device = options.run.device})
-                                                            : Executor::without_kernels(program));
+  WL_ASSIGN_OR_RETURN(Executor executor,
+                      options.run ? Executor::create(program, {}) : Executor::without_kernels(program));
   RunResult result;
-  WL_RETURN_IF_ERROR(fill_inputs(executor, options.run, result));
+  WL_RETURN_IF_ERROR(fill_inputs(executor, options.values, result));
   WL_ASSIGN_OR_RETURN(const Graph graph, graph_of(program));
   WL_ASSIGN_OR_RETURN(const std::vector<ExpectedOutput> expected,
-                      options.export_run ? by_the_kernels(executor, graph, options.run.seed)
-                                         : by_the_oracle(executor, graph, options.run.seed));
+                      options.run ? by_the_kernels(executor, graph, options.values.seed)
+                                  : by_the_oracle(executor, graph, options.values.seed));
   WL_ASSIGN_OR_RETURN(ExportedFiles files, exported_files(executor, expected, made));
   const Json about = {{"name", made.name},
                       {"graph", program.graph_hash},

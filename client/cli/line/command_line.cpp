@@ -16,20 +16,20 @@ CLI::App* command(CLI::App& app, Options& options, const std::string& name, cons
   return sub;
 }
 
-CLI::Option* add_server(CLI::App* sub, Options& options) {
+CLI::Option* add_server(CLI::App* sub, ConnectionOptions& connection) {
   CLI::Option* server =
-      sub->add_option("--server", options.server, "coordinator: unix:PATH or HOST:PORT; default: this process")
+      sub->add_option("--server", connection.server, "coordinator: unix:PATH or HOST:PORT; default: this process")
           ->type_name("ADDR");
   const struct {
     const char* option;
     std::string* value;
     const char* says;
   } rows[] = {
-      {"--tls-ca", &options.dial.tls.ca, "call by TLS; the CA of the coordinator's certificate, in PEM"},
-      {"--tls-cert", &options.dial.tls.cert, "certificate of this client"},
-      {"--tls-key", &options.dial.tls.key, "its private key"},
-      {"--signers", &options.signers, "keys of coordinators, one a line: use no kernel that none of them signed"},
-      {"--token-file", &options.dial.token_file, "has a token of this client; or WARPLOOM_TOKEN is one"},
+      {"--tls-ca", &connection.dial.tls.ca, "call by TLS; the CA of the coordinator's certificate, in PEM"},
+      {"--tls-cert", &connection.dial.tls.cert, "certificate of this client"},
+      {"--tls-key", &connection.dial.tls.key, "its private key"},
+      {"--signers", &connection.signers, "keys of coordinators, one a line: use no kernel that none of them signed"},
+      {"--token-file", &connection.dial.token_file, "has a token of this client; or WARPLOOM_TOKEN is one"},
   };
   for (const auto& row : rows) sub->add_option(row.option, *row.value, row.says)->type_name("FILE")->needs(server);
   return server;
@@ -44,25 +44,25 @@ CLI::Validator one_of(std::vector<std::string> names) {
           listed};
 }
 
-void add_connection(CLI::App* sub, Options& options) {
-  auto* server = add_server(sub, options);
-  sub->add_option("--store", options.store, "store of the embedded mode (default ~/.cache/warploom/store.db)")
+void add_connection(CLI::App* sub, ConnectionOptions& connection) {
+  auto* server = add_server(sub, connection);
+  sub->add_option("--store", connection.store, "store of the embedded mode (default ~/.cache/warploom/store.db)")
       ->type_name("FILE")
       ->excludes(server);
 }
 
-void add_json(CLI::App* sub, Options& options) {
-  sub->add_option("--json", options.json, "write a report for programs; - is stdout")->type_name("FILE|-");
+void add_json(CLI::App* sub, std::string& json) {
+  sub->add_option("--json", json, "write a report for programs; - is stdout")->type_name("FILE|-");
 }
 
-CLI::Option* add_html(CLI::App* sub, Options& options) {
-  return sub->add_option("--html", options.html, "write the report as a page of HTML that needs nothing else")
+CLI::Option* add_html(CLI::App* sub, std::string& html) {
+  return sub->add_option("--html", html, "write the report as a page of HTML that needs nothing else")
       ->type_name("FILE");
 }
 
-void add_progress(CLI::App* sub, Options& options) {
+void add_progress(CLI::App* sub, std::string& progress) {
   sub->add_option(
-         "--progress", options.progress,
+         "--progress", progress,
          "what goes to stderr meanwhile: auto, plain (a line for every group), or json (a line for every change)")
       ->capture_default_str()
       ->check(one_of({"auto", "plain", "json"}))
@@ -74,13 +74,13 @@ void add_commands(CLI::App& app, Options& options) {
   add_fleet_commands(app, options);
   CLI::App* completion = command(app, options, "completion", "print a shell's completion of this command line",
                                  "warploom completion bash > /usr/share/bash-completion/completions/warploom");
-  completion->add_option("SHELL", options.input, "bash, zsh or fish")
+  completion->add_option("SHELL", options.described, "bash, zsh or fish")
       ->required()
       ->check(one_of({"bash", "zsh", "fish"}));
   CLI::App* manual =
       command(app, options, "manual", "print the manual page of this program, or of one command, for man",
               "warploom manual tune | man -l -");
-  manual->add_option("COMMAND", options.input, "a command of this program");
+  manual->add_option("COMMAND", options.described, "a command of this program");
 }
 
 }  // namespace wl

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "CLI/CLI.hpp"
-#include "client/cli/options.h"
+#include "client/cli/line/options.h"
 
 namespace wl {
 

@@ -15,11 +15,12 @@ CLI::App* command(CLI::App& app, Options& options, const std::string& name, cons
 // Returns a validator that allows only these values. Its error for another value suggests which one was meant.
 CLI::Validator one_of(std::vector<std::string> names);
 
-CLI::Option* add_server(CLI::App* sub, Options& options);  // adds --server and the options for TLS, token and signers
-void add_connection(CLI::App* sub, Options& options);      // adds the options of add_server(), and --store
-void add_json(CLI::App* sub, Options& options);
-CLI::Option* add_html(CLI::App* sub, Options& options);
-void add_progress(CLI::App* sub, Options& options);
+// Adds --server and the options for TLS, token and signers.
+CLI::Option* add_server(CLI::App* sub, ConnectionOptions& connection);
+void add_connection(CLI::App* sub, ConnectionOptions& connection);  // adds the options of add_server(), and --store
+void add_json(CLI::App* sub, std::string& json);
+CLI::Option* add_html(CLI::App* sub, std::string& html);
+void add_progress(CLI::App* sub, std::string& progress);
 
 // These functions add the commands about one graph or bundle, and those about jobs, records, workers and targets.
 void add_graph_commands(CLI::App& app, Options& options);

@@ -13,10 +13,10 @@ namespace {
 // Performs the commands `completion` and `manual`, which need the description of the commands. Returns the exit code.
 int describe(const CLI::App& app, const Options& options) {
   if (options.command == "completion") {
-    std::cout << completion_for(app, options.input);
+    std::cout << completion_for(app, options.described);
     return kExitDone;
   }
-  const absl::StatusOr<std::string> page = manual_page(app, options.input);
+  const absl::StatusOr<std::string> page = manual_page(app, options.described);
   if (!page.ok()) {
     std::cerr << "warploom: error: " << page.status().message() << "\n";
     return kExitUsage;

@@ -3,7 +3,7 @@
 
 #include <variant>
 
-#include "client/cli/options.h"
+#include "client/cli/line/options.h"
 
 namespace wl {
 

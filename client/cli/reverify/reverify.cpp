@@ -1,11 +1,11 @@
-// The command reverify: verifies kernels of other compilers or another driver again, and shows the outcomes.
+#include "client/cli/reverify/reverify.h"
+
 #include <unistd.h>
 
 #include <cstdio>
 #include <map>
 #include <set>
 
-#include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/progress.h"
 #include "client/cli/table.h"
@@ -30,21 +30,20 @@ std::string oldest_waiting(const Outcomes& rows, const std::set<std::string>& fo
 
 // Shows the progress of jobs that are not done, one job after the other, including jobs that the coordinator creates
 // meanwhile.
-absl::Status follow(Context& context) {
-  const Options& options = context.options;
+absl::Status follow(Context& context, const ReverifyOptions& options) {
   std::set<std::string> followed;
-  for (bool asked = options.reverify.status;;) {
+  for (bool asked = options.status;;) {
     WL_ASSIGN_OR_RETURN(const Outcomes rows, context.service.list_reverified("", options.most));
     const std::string next = oldest_waiting(rows, followed);
     if (next.empty() && asked) return absl::OkStatus();
     if (next.empty()) {
       // A job verifies a few hundred kernels at most, so more kernels may be left. This call asks for the next job.
-      WL_RETURN_IF_ERROR(context.service.reverify(options.reverify.target, /*again=*/false).status());
+      WL_RETURN_IF_ERROR(context.service.reverify(options.target, /*again=*/false).status());
       asked = true;
       continue;
     }
     followed.insert(next);
-    asked = options.reverify.status;
+    asked = options.status;
     ProgressDisplay display(options.progress);
     const auto done = context.service.watch_job(
         next, [&](const Job& job) { display.show(job); },
@@ -96,13 +95,12 @@ Json json_of(const std::vector<std::string>& jobs, const std::map<std::string, i
 
 }  // namespace
 
-absl::StatusOr<int> reverify_command(Context& context) {
-  const Options& options = context.options;
+absl::StatusOr<int> reverify_command(Context& context, const ReverifyOptions& options) {
   std::vector<std::string> jobs;
-  if (!options.reverify.status) {
-    WL_ASSIGN_OR_RETURN(jobs, context.service.reverify(options.reverify.target, options.reverify.again));
+  if (!options.status) {
+    WL_ASSIGN_OR_RETURN(jobs, context.service.reverify(options.target, options.again));
   }
-  if (options.reverify.watch) WL_RETURN_IF_ERROR(follow(context));
+  if (options.watch) WL_RETURN_IF_ERROR(follow(context, options));
   WL_ASSIGN_OR_RETURN(const Outcomes rows, context.service.list_reverified("", options.most));
   std::map<std::string, int64_t> counts;
   for (const char* name : kReverifiedNames) counts[name] = 0;

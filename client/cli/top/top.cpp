@@ -1,11 +1,11 @@
-// The command top: shows the jobs and workers of a coordinator, again and again.
+#include "client/cli/top/top.h"
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
 #include <thread>
 
-#include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/table.h"
 #include "client/cli/top/terminal.h"
@@ -95,14 +95,13 @@ absl::Status append_line(const std::string& file, const std::string& line) {
   return std::fclose(out) == 0 && written ? absl::OkStatus() : absl::ResourceExhaustedError("cannot write " + file);
 }
 
-absl::StatusOr<int> draw_until_quit(Context& context) {
-  const Options& options = context.options;
+absl::StatusOr<int> draw_until_quit(Context& context, const TopOptions& options) {
   const std::chrono::milliseconds interval(static_cast<int64_t>(1000 * options.interval_s));
   const bool colour = wants_colour(1);
   absl::Status wrong;
   {
     Terminal terminal;
-    Looker looker(context.service, options.server, interval, [&] { terminal.wake(); });
+    Looker looker(context.service, context.connection.server, interval, [&] { terminal.wake(); });
     RateMeter meter;
     Rates rates;
     int64_t answers = 0;
@@ -115,7 +114,7 @@ absl::StatusOr<int> draw_until_quit(Context& context) {
       }
       if (!seen.error.ok() && !may_pass_later(seen.error)) wrong = seen.error;
       Snapshot shown = seen.snapshot;
-      shown.server = options.server;  // until the coordinator answers, the snapshot has no address
+      shown.server = context.connection.server;  // until the coordinator answers, the snapshot has no address
       TopTrouble trouble;
       trouble.message = std::string(seen.error.message());
       trouble.since_s = std::chrono::duration_cast<std::chrono::seconds>(Steady::now() - seen.answered).count();
@@ -130,28 +129,27 @@ absl::StatusOr<int> draw_until_quit(Context& context) {
   return kExitDone;
 }
 
-// Writes a line of JSON for each snapshot until the process is ended, or one line if `once`.
-absl::StatusOr<int> write_lines(Context& context, bool once) {
-  const Options& options = context.options;
+// Writes a line of JSON for each snapshot until the process is ended, or one line with --once.
+absl::StatusOr<int> write_lines(Context& context, const TopOptions& options) {
   Service service = context.service.limited(kLookPatience, {});
   RateMeter meter;
   for (;;) {
-    const auto snapshot = take_snapshot(service, options.server);
-    if (!snapshot.ok() && (once || !may_pass_later(snapshot.status()))) return snapshot.status();
-    WL_RETURN_IF_ERROR(append_line(options.json, snapshot.ok() ? json_line(*snapshot, meter.add(*snapshot))
-                                                               : json_line(options.server, snapshot.status())));
-    if (once) return kExitDone;
+    const auto snapshot = take_snapshot(service, context.connection.server);
+    if (!snapshot.ok() && (options.once || !may_pass_later(snapshot.status()))) return snapshot.status();
+    WL_RETURN_IF_ERROR(append_line(options.json, snapshot.ok()
+                                                     ? json_line(*snapshot, meter.add(*snapshot))
+                                                     : json_line(context.connection.server, snapshot.status())));
+    if (options.once) return kExitDone;
     std::this_thread::sleep_for(std::chrono::duration<double>(options.interval_s));
   }
 }
 
 }  // namespace
 
-absl::StatusOr<int> top_command(Context& context) {
-  const Options& options = context.options;
-  if (options.json == "-") return write_lines(context, options.once);
-  if (!options.once && Terminal::here()) return draw_until_quit(context);
-  WL_ASSIGN_OR_RETURN(const Snapshot snapshot, take_snapshot(context.service, options.server));
+absl::StatusOr<int> top_command(Context& context, const TopOptions& options) {
+  if (options.json == "-") return write_lines(context, options);
+  if (!options.once && Terminal::here()) return draw_until_quit(context, options);
+  WL_ASSIGN_OR_RETURN(const Snapshot snapshot, take_snapshot(context.service, context.connection.server));
   const Rates rates = RateMeter().add(snapshot);
   WL_RETURN_IF_ERROR(append_line(options.json, json_line(snapshot, rates)));
   for (const std::string& line : top_lines(snapshot, rates, {}, {}, wants_colour(1))) std::printf("%s\n", line.c_str());

@@ -50,7 +50,7 @@ def _words(options):
 
 
 _ERROR = "warploom: error: "
-_LONGEST_END = 0.8  # seconds from SIGTERM to SIGKILL; the program itself allows 0.7 s for its end (kGrace in client/cli/cli.cpp)
+_LONGEST_END = 0.8  # seconds from SIGTERM to SIGKILL; the program itself allows 0.7 s for its end (kGrace in client/cli/line/run_cli.cpp)
 
 
 class Call:

@@ -27,22 +27,24 @@ TEST(Options, ReadsATuneLine) {
   ASSERT_TRUE(std::holds_alternative<Options>(parsed));
   const Options& options = std::get<Options>(parsed);
   EXPECT_EQ(options.command, "tune");
-  EXPECT_EQ(options.input, "m.onnx");
-  EXPECT_EQ(options.tune.trials, 8);
-  EXPECT_EQ(options.tune.budget_s, 120);
-  EXPECT_EQ(options.tune.seed, 7u);
-  EXPECT_TRUE(options.tune.cold);
-  EXPECT_EQ(options.bind, (std::map<std::string, std::vector<int64_t>>{{"batch", {8}}, {"seq", {128, 256}}}));
-  EXPECT_EQ(options.json, "-");
+  const GraphOptions& graph = options.tune.graph;
+  EXPECT_EQ(graph.file, "m.onnx");
+  EXPECT_EQ(graph.tune.trials, 8);
+  EXPECT_EQ(graph.tune.budget_s, 120);
+  EXPECT_EQ(graph.tune.seed, 7u);
+  EXPECT_TRUE(graph.tune.cold);
+  EXPECT_EQ(graph.bind, (BindValues{{"batch", {8}}, {"seq", {128, 256}}}));
+  EXPECT_EQ(options.tune.result.out, "d");
+  EXPECT_EQ(options.tune.result.report.json, "-");
 }
 
 TEST(Options, RepeatedOptionsDoNotSwallowThePositional) {
   auto parsed = parse_line({"run", "--input", "x=a.npy", "--input", "y=b=c.npy", "bundle", "--check"});
   ASSERT_TRUE(std::holds_alternative<Options>(parsed));
   const Options& options = std::get<Options>(parsed);
-  EXPECT_EQ(options.input, "bundle");
-  EXPECT_TRUE(options.run.check);
-  EXPECT_EQ(options.run.inputs.at("y"), "b=c.npy");
+  EXPECT_EQ(options.run.graph.file, "bundle");
+  EXPECT_TRUE(options.run.run.check);
+  EXPECT_EQ(options.run.run.values.inputs.at("y"), "b=c.npy");
 }
 
 TEST(Options, MistakesAreExitCodeOne) {

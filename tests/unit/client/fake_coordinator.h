@@ -14,6 +14,7 @@
 
 #include "client/cli/cli.h"
 #include "client/cli/line/parse.h"
+#include "client/cli/line/run_cli.h"
 #include "compiler/base/sha256.h"
 #include "proto/wire.h"
 #include "tests/unit/scratch.h"

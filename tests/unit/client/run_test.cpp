@@ -39,8 +39,8 @@ TEST_F(RunTest, ComputesChecksAndTimes) {
 
   // The inputs that a run saved can be passed to another run, which gives the same result.
   auto y = parse_npy(read_file(root_ + "/out/y.npy").value(), "y");
-  options.inputs = {{"x", root_ + "/out/inputs/x.npy"}, {"w", root_ + "/out/inputs/w.npy"}};
-  options.seed = 99;
+  options.values.inputs = {{"x", root_ + "/out/inputs/x.npy"}, {"w", root_ + "/out/inputs/w.npy"}};
+  options.values.seed = 99;
   auto again = run_program(program, options);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->correct());
@@ -48,8 +48,8 @@ TEST_F(RunTest, ComputesChecksAndTimes) {
   EXPECT_EQ(parse_npy(read_file(root_ + "/out/y.npy").value(), "y")->bytes, y->bytes);
 
   // The saved inputs can also be passed as a folder of weights.
-  options.inputs.clear();
-  options.weights = {root_ + "/out/inputs"};
+  options.values.inputs.clear();
+  options.values.weights = {root_ + "/out/inputs"};
   again = run_program(program, options);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->given, (std::vector<std::string>{"w", "x"}));
@@ -130,7 +130,7 @@ TEST_F(RunTest, MakesUpNoWeightsBesideRealInputs) {
   EXPECT_EQ(result->generated, (std::vector<std::string>{"w", "x"}));
   const std::string x = npy_bytes(DType::f32, {6, 32}, std::string(6 * 32 * 4, '\0'));
   ASSERT_TRUE(write_file(root_ + "/x.npy", x).ok());
-  options.inputs = {{"x", root_ + "/x.npy"}};
+  options.values.inputs = {{"x", root_ + "/x.npy"}};
   EXPECT_EQ(run_program(program, options).status().message(),
             "weight w has no value; where an --input is given, weights are not made up: give them with --weights FILE");
 
@@ -139,7 +139,7 @@ TEST_F(RunTest, MakesUpNoWeightsBesideRealInputs) {
     if (buffer.name == "w") buffer.fill.literal.assign(static_cast<size_t>(elements(buffer.shape)), 1);
   std::filesystem::create_directory(root_ + "/weights");
   ASSERT_TRUE(write_file(root_ + "/weights/other.npy", x).ok());
-  options.weights = {root_ + "/weights"};
+  options.values.weights = {root_ + "/weights"};
   result = run_program(program, options);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->generated.empty());
@@ -150,14 +150,14 @@ TEST_F(RunTest, SaysWhichInputDoesNotFit) {
   NEEDS_COMPILER(program);
   ASSERT_TRUE(write_file(root_ + "/x.npy", npy_bytes(DType::f32, {2}, std::string(8, '\0'))).ok());
   RunOptions options;
-  options.inputs = {{"x", root_ + "/x.npy"}};
+  options.values.inputs = {{"x", root_ + "/x.npy"}};
   EXPECT_EQ(run_program(program, options).status().message(), "input x is f32[6,32], the given array is f32[2]");
-  options.inputs = {{"q", root_ + "/x.npy"}};
+  options.values.inputs = {{"q", root_ + "/x.npy"}};
   EXPECT_EQ(run_program(program, options).status().message(), "no input is named q; the inputs are x, w");
-  options.inputs.clear();
+  options.values.inputs.clear();
   std::filesystem::create_directory(root_ + "/weights");
   ASSERT_TRUE(write_file(root_ + "/weights/v.npy", npy_bytes(DType::f32, {2}, std::string(8, '\0'))).ok());
-  options.weights = {root_ + "/weights"};
+  options.values.weights = {root_ + "/weights"};
   EXPECT_THAT(std::string(run_program(program, options).status().message()), HasSubstr("bears the name of an input"));
 }
 

@@ -1,0 +1,40 @@
+// The command line as data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "client/cli/batch/batch.h"
+#include "client/cli/commands.h"
+#include "client/cli/export/command.h"
+#include "client/cli/operate.h"
+#include "client/cli/options.h"
+#include "client/cli/page/command.h"
+#include "client/cli/reverify/reverify.h"
+#include "client/cli/top/top.h"
+#include "client/cli/tune.h"
+
+namespace wl {
+
+struct Options {
+  std::string command;              // name of the command, such as "tune" or "run"
+  std::string log_format = "text";  // form of the log: "text" or "json"
+  int64_t end_with = 0;             // id of a process at whose end this process ends; 0: none
+  ConnectionOptions connection;
+  // The options of each command; those of all commands but `command` have their defaults.
+  TuneCommandOptions tune;
+  WatchOptions watch;
+  GetOptions get;
+  BatchOptions batch;
+  RunCommandOptions run;
+  ExportCommandOptions export_bundle;
+  PageOptions report;
+  InspectOptions inspect;
+  TargetsOptions targets;
+  ReverifyOptions reverify;
+  TopOptions top;
+  OperateOptions operate;  // of the commands in client/cli/operate.cpp
+  std::string described;   // the shell of `completion`, or the command of `manual`
+};
+
+}  // namespace wl
