@@ -20,6 +20,12 @@ namespace {
 
 constexpr uint64_t kMostSteps = 20'000'000;
 constexpr int64_t kNetworks = 400, kMostNetworks = 2000;
+// The fewest networks that a run plans, whatever its scale. Sanitizers take minutes for a network.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kFewestNetworks = 1;
+#else
+constexpr int64_t kFewestNetworks = 100;
+#endif
 // Number of tests among which the networks are divided; each takes minutes with all targets.
 constexpr uint64_t kParts = 32;
 constexpr size_t kModelTargets = 1;  // number of targets for which each exported model is planned in `make test`
@@ -90,7 +96,7 @@ class Planning : public ::testing::TestWithParam<uint64_t> {
 INSTANTIATE_TEST_SUITE_P(Parts, Planning, ::testing::Range<uint64_t>(0, kParts));
 
 TEST_P(Planning, OfRandomNetworksEnds) {
-  const auto [first, last] = seeds(std::min(kMostNetworks, testing::scaled(kNetworks)));
+  const auto [first, last] = seeds(std::clamp(testing::scaled(kNetworks), kFewestNetworks, kMostNetworks));
   for (uint64_t seed = first; seed < last; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const std::string graph = print(testing::random_network(seed));
