@@ -126,6 +126,8 @@ def job_pages(browser, base):
     browser.open(f"{base}/jobs/1/graph")
     browser.until("document.querySelectorAll('#picture rect').length >= 5", "the graph is drawn")
     expect("kernels instead of" in browser.text() and "fused:" in browser.text(), browser.text())
+    filled = browser.js("[...document.querySelectorAll('#picture path')].filter((one) => getComputedStyle(one).fill !== 'none').length")
+    expect(filled == 0, f"{filled} lines of the picture are filled")
     pictures(browser, "graph")
     seen(browser, f"{base}/workers", "<b>somebody</b>", "alive")
     pictures(browser, "workers")
