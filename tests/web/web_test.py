@@ -21,6 +21,7 @@ import graphs  # noqa: E402
 import many_records  # noqa: E402
 from browser import Browser, program  # noqa: E402
 from harness import Scratch, expect, shown, skip, until  # noqa: E402
+from layout import fits, names_above  # noqa: E402
 
 HOSTILE = "<script>document.title='taken'<!--<img src=x onerror=alert(1)>.graph".replace("/", "")
 SHOWN = "document.body.dataset.shown === 'yes'"
@@ -58,7 +59,8 @@ def seen(browser, url, *texts):
 
 
 def pictures(browser, name):
-    """Takes pictures of the page in light and dark colours. The pictures differ, and in both the text has enough contrast."""
+    """Takes pictures of the page in light and dark colours. The pictures differ, and in both the text has enough contrast. The page fits
+    a narrow screen."""
     shots = {}
     for scheme in ("light", "dark"):
         browser.scheme(scheme)
@@ -67,6 +69,9 @@ def pictures(browser, name):
         levels = [sum(int(part) for part in colour[4:-1].split(",")) for colour in colours]
         expect(abs(levels[0] - levels[1]) > 400, f"{scheme}: text and page are {colours}")
     expect(shots["light"] != shots["dark"], f"{name} looks the same in the dark")
+    browser.size(400, 800)
+    fits(browser, 400)
+    browser.size(1280, 900)
 
 
 def empty(browser, base):
@@ -106,18 +111,27 @@ def running(scratch, browser, base, server):
     return worker
 
 
+def at_widths(browser):
+    """On a narrow screen, names are above values."""
+    browser.size(400, 800)
+    names_above(browser, "#facts")
+    browser.size(1280, 900)
+
+
 def job_pages(browser, base):
     seen(browser, f"{base}/jobs/1", HOSTILE, "before, ", "Roofline")
     expect(browser.js("document.title.startsWith('Job 1: <script>')") and browser.js("document.querySelectorAll('b').length") == 0, "names are text")
     browser.until("document.querySelectorAll('#groups svg polyline.best').length > 0", "curves are drawn")
     browser.until("document.querySelectorAll('#roofline-chart circle.after').length === document.querySelectorAll('#kernels tr').length", "every kernel is in the roofline")
     expect(browser.js("document.querySelectorAll('#before-chart rect.bar-before').length") > 0, "before and after")
+    at_widths(browser)
     pictures(browser, "job")
     browser.js("document.querySelector('#groups a').click()")
     browser.until(f"location.pathname.startsWith('/jobs/1/groups/') && {SHOWN} && document.querySelectorAll('#curve circle.dot').length > 3", "a group has its curve")
     expect("Best time against trial number" in browser.text() and "Plan" in browser.text(), browser.text())
     better = browser.js("[...document.querySelectorAll('#better tr')].map((row) => Number(row.cells[0].innerText))")
     expect(better and better == sorted(set(better)), better)
+    at_widths(browser)
     pictures(browser, "group")
     browser.js("document.querySelector('#winner-facts a').click()")
     browser.until(f"location.pathname.startsWith('/records/') && {SHOWN}", "a record is shown")

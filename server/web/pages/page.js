@@ -176,6 +176,7 @@ showForget();
 // is its heading.
 export function table(id, key, cells) {
   const body = find(id), rows = new Map();
+  const labels = [...body.parentElement.querySelectorAll("thead th")].map((heading) => heading.textContent);
   return (items) => {
     const wanted = new Set(items.map(key));
     for (const [name, row] of rows) {
@@ -191,17 +192,19 @@ export function table(id, key, cells) {
       const after = before === null ? body.firstElementChild : before.nextElementSibling;
       if (after !== row.element) body.insertBefore(row.element, after);
       before = row.element;
-      cells(item, number).forEach((cell, at) => fill(row, at, typeof cell === "object" ? cell : {text: cell}));
+      cells(item, number).forEach((cell, at) => fill(row, at, labels[at], typeof cell === "object" ? cell : {text: cell}));
     });
   };
 }
 
-function fill(row, at, cell) {
+// `label`: the heading of the cell's column, which narrow screens show above the cell.
+function fill(row, at, label, cell) {
   const shown = JSON.stringify({...cell, node: undefined});
   if (row.shown[at] === shown) return;
   row.shown[at] = shown;
   while (row.element.cells.length <= at) {
-    row.element.append(row.element.cells.length === 0 ? el("th", {scope: "row"}) : el("td"));
+    const attributes = {"data-label": label};
+    row.element.append(row.element.cells.length === 0 ? el("th", {scope: "row", ...attributes}) : el("td", attributes));
   }
   const place = row.element.cells[at];
   place.className = cell.kind ?? "";
