@@ -1,6 +1,12 @@
-"""How pages use screens of different widths: nothing is wider than the screen, and names stand above values if it is narrow."""
+"""How pages use screens of different widths: nothing is wider than the screen, charts are large, and names stand above values if it is narrow."""
 
 from harness import expect
+
+# For each chart, its size and the least size of its texts, in pixels of the screen.
+DRAWN = """[...document.querySelectorAll('CHARTS')].map((one) => {
+    const box = one.getBoundingClientRect(), scale = one.viewBox.baseVal?.width > 0 ? box.width / one.viewBox.baseVal.width : 1;
+    const texts = [...one.querySelectorAll('text')].map((text) => scale * parseFloat(getComputedStyle(text).fontSize));
+    return {width: box.width, height: box.height, text: Math.min(...texts)}; })"""
 
 
 def fits(browser, width):
@@ -18,3 +24,16 @@ def names_above(browser, facts):
     expect(apart and min(apart) >= -1, f"names stand beside values: {apart}")
     cells = browser.js("[...document.querySelectorAll('tbody td')].filter((one) => one.innerText !== '').map((one) => getComputedStyle(one, '::before').content)")
     expect(cells and all(one not in ("none", "normal", '""') for one in cells), f"cells without names: {cells}")
+
+
+def large(browser, charts):
+    """On narrow and wide screens, charts take the width of the page, are at least 240 pixels high, and have texts that are legible."""
+    for width in (400, 1400, 1900):
+        browser.size(width, 900)
+        # The page may draw a chart again some time after its width has changed.
+        browser.until(f"{DRAWN.replace('CHARTS', charts)}.every((one) => one.width > 0.65 * {width})", f"charts take a width of {width}")
+        for chart in browser.js(DRAWN.replace("CHARTS", charts)):
+            expect(chart["height"] >= 240 and chart["width"] <= width, f"on a screen of {width}: {chart}")
+            expect(12 <= chart["text"] <= 20, f"on a screen of {width}, texts have {chart['text']} pixels")
+        fits(browser, width)
+    browser.size(1280, 900)

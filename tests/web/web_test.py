@@ -21,7 +21,7 @@ import graphs  # noqa: E402
 import many_records  # noqa: E402
 from browser import Browser, program  # noqa: E402
 from harness import Scratch, expect, shown, skip, until  # noqa: E402
-from layout import fits, names_above  # noqa: E402
+from layout import fits, large, names_above  # noqa: E402
 
 HOSTILE = "<script>document.title='taken'<!--<img src=x onerror=alert(1)>.graph".replace("/", "")
 SHOWN = "document.body.dataset.shown === 'yes'"
@@ -111,8 +111,9 @@ def running(scratch, browser, base, server):
     return worker
 
 
-def at_widths(browser):
-    """On a narrow screen, names are above values."""
+def at_widths(browser, charts):
+    """On narrow and wide screens, charts are large and legible, and the page fits the screen, with names above values if it is narrow."""
+    large(browser, charts)
     browser.size(400, 800)
     names_above(browser, "#facts")
     browser.size(1280, 900)
@@ -124,14 +125,14 @@ def job_pages(browser, base):
     browser.until("document.querySelectorAll('#groups svg polyline.best').length > 0", "curves are drawn")
     browser.until("document.querySelectorAll('#roofline-chart circle.after').length === document.querySelectorAll('#kernels tr').length", "every kernel is in the roofline")
     expect(browser.js("document.querySelectorAll('#before-chart rect.bar-before').length") > 0, "before and after")
-    at_widths(browser)
+    at_widths(browser, "#roofline-chart svg")
     pictures(browser, "job")
     browser.js("document.querySelector('#groups a').click()")
     browser.until(f"location.pathname.startsWith('/jobs/1/groups/') && {SHOWN} && document.querySelectorAll('#curve circle.dot').length > 3", "a group has its curve")
     expect("Best time against trial number" in browser.text() and "Plan" in browser.text(), browser.text())
     better = browser.js("[...document.querySelectorAll('#better tr')].map((row) => Number(row.cells[0].innerText))")
     expect(better and better == sorted(set(better)), better)
-    at_widths(browser)
+    at_widths(browser, "#curve svg")
     pictures(browser, "group")
     browser.js("document.querySelector('#winner-facts a').click()")
     browser.until(f"location.pathname.startsWith('/records/') && {SHOWN}", "a record is shown")

@@ -1,7 +1,29 @@
-// Draws charts as SVG. Each chart is an image with a label for screen readers, beside a table of its figures.
+// Draws charts as SVG. Each chart is an image with a label for screen readers, beside a table of its figures. It is as
+// wide as its place, so that its texts have the size of the page's texts.
 import {el, svg, time} from "/web/page.js";
 
-const WIDTH = 640, HEIGHT = 300, LEFT = 64, RIGHT = 16, TOP = 14, BOTTOM = 40;
+const LEFT = 64, RIGHT = 16, TOP = 30, BOTTOM = 44;
+const NARROWEST = 260, LETTER = 8;  // pixels: least width of a chart, most width of a letter
+
+// Shows a figure in an element, and draws it again when the element's width changes. `draw` returns the figure of a
+// width.
+export function show(place, draw) {
+  if (place.draw === undefined) {
+    new ResizeObserver(() => {
+      if (widthOf(place) > 0 && widthOf(place) !== place.drawn) redraw(place);
+    }).observe(place);
+  }
+  place.draw = draw;
+  redraw(place);
+}
+
+function redraw(place) {
+  place.drawn = widthOf(place);
+  place.replaceChildren(place.draw(Math.max(place.drawn, NARROWEST)));
+}
+
+const widthOf = (place) => Math.floor(place.getBoundingClientRect().width);
+const heightOf = (width) => Math.round(Math.min(480, Math.max(280, width * 0.4)));
 
 function picture(width, height, label, ...children) {
   const attributes = {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label};
@@ -11,7 +33,7 @@ function picture(width, height, label, ...children) {
 const line = (kind, ...points) =>
   svg("polyline", {class: kind, points: points.map((point) => point.join(",")).join(" ")});
 const text = (x, y, anchor, content) => svg("text", {x, y, "text-anchor": anchor, class: "small"}, content);
-const grid = (y, label) => [line("grid", [LEFT, y], [WIDTH - RIGHT, y]), text(LEFT - 6, y + 4, "end", label)];
+const grid = (y, right, label) => [line("grid", [LEFT, y], [right, y]), text(LEFT - 6, y + 4, "end", label)];
 const short = (value) => String(Number(value.toPrecision(2)));
 
 // Returns a function that maps values to coordinates on a logarithmic scale.
@@ -32,8 +54,9 @@ function ticks(least, most) {
   return found;
 }
 
-function wholeTicks(most) {
-  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000].find((one) => most / one <= 8) ?? most;
+// Returns at most `count` + 1 values of an axis from 0.
+function wholeTicks(most, count) {
+  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000].find((one) => most / one <= count) ?? most;
   return Array.from({length: Math.floor(most / step) + 1}, (_, number) => number * step);
 }
 
@@ -63,7 +86,7 @@ export function spark(better, trials, name) {
 }
 
 // Draws the curve of a search: every trial, and the best time so far. `outcome` 0 means correct.
-export function curve(points, outcomes, defaultNs, name) {
+export function curve(points, outcomes, defaultNs, name, width) {
   const correct = points.filter(([, outcome, ns]) => outcome === 0 && ns !== null);
   if (correct.length === 0) return null;
   const last = points[points.length - 1][0];
@@ -72,19 +95,20 @@ export function curve(points, outcomes, defaultNs, name) {
   const times = correct.map(([, , ns]) => ns).concat(defaultNs ?? []);
   // Trials over 100 times slower than the best are left out, since the scale would hide the differences of others.
   const most = Math.min(Math.max(...times), best * 100) * 1.05, least = best * 0.95;
-  const x = (trial) => LEFT + (WIDTH - LEFT - RIGHT) * trial / Math.max(last, 1);
-  const y = logarithmic(least, most, HEIGHT - BOTTOM, TOP);
-  const parts = ticks(least, most).flatMap((value) => grid(y(value), time(value)));
-  for (const value of wholeTicks(last)) parts.push(text(x(value), HEIGHT - BOTTOM + 16, "middle", String(value)));
-  parts.push(line("axis", [LEFT, TOP], [LEFT, HEIGHT - BOTTOM], [WIDTH - RIGHT, HEIGHT - BOTTOM]),
-    text((LEFT + WIDTH) / 2, HEIGHT - 6, "middle", "trial"));
+  const height = heightOf(width), right = width - RIGHT, bottom = height - BOTTOM;
+  const x = (trial) => LEFT + (right - LEFT) * trial / Math.max(last, 1);
+  const y = logarithmic(least, most, bottom, TOP);
+  const parts = ticks(least, most).flatMap((value) => grid(y(value), right, time(value)));
+  for (const value of wholeTicks(last, width / 80)) parts.push(text(x(value), bottom + 17, "middle", String(value)));
+  parts.push(line("axis", [LEFT, TOP], [LEFT, bottom], [right, bottom]),
+    text((LEFT + right) / 2, height - 8, "middle", "trial"), text(2, 14, "start", "time of a run"));
   if (defaultNs !== null && defaultNs <= most && defaultNs >= least) {
-    parts.push(line("default", [LEFT, y(defaultNs)], [WIDTH - RIGHT, y(defaultNs)]),
-      text(WIDTH - RIGHT, y(defaultNs) - 5, "end", "before"));
+    parts.push(line("default", [LEFT, y(defaultNs)], [right, y(defaultNs)]),
+      text(right, y(defaultNs) - 5, "end", "before"));
   }
   for (const [trial, outcome, ns] of points) {
     if (outcome !== 0) {
-      parts.push(svg("path", {class: "failed", d: `M${x(trial)} ${HEIGHT - BOTTOM}v-7`},
+      parts.push(svg("path", {class: "failed", d: `M${x(trial)} ${bottom}v-7`},
         svg("title", {}, `trial ${trial}: ${outcomes[outcome]}`)));
     } else if (ns !== null && ns <= most) {
       parts.push(svg("circle", {class: "dot", cx: x(trial), cy: y(ns), r: 2.5},
@@ -98,38 +122,38 @@ export function curve(points, outcomes, defaultNs, name) {
   });
   path.push([x(last), y(best)]);
   parts.push(line("best", ...path));
-  return el("figure", {}, picture(WIDTH, HEIGHT, `${name}: best time against trial number`, ...parts),
+  return el("figure", {}, picture(width, height, `${name}: best time against trial number`, ...parts),
     el("figcaption", {}, `Best time against trial number: from ${time(better[0][1])} at trial ${better[0][0]} to ` +
       `${time(best)} at trial ${better[better.length - 1][0]}, of ${points.length} trials. Dots are correct trials, ` +
       "marks on the axis others."));
 }
 
 // Draws two bars for each group: the time of all its launches with the default schedule, and with the winner.
-export function beforeAfter(groups) {
+export function beforeAfter(groups, width) {
   const rows = groups.filter((group) => group.best_ns !== null && group.default_ns !== null)
     .map((group) => ({name: group.name, before: group.default_ns * group.count, after: group.best_ns * group.count}))
     .sort((a, b) => b.before - a.before).slice(0, 24);
   if (rows.length === 0) return null;
-  const names = 230, bar = 9, row = 30, most = Math.max(...rows.map((one) => Math.max(one.before, one.after)));
-  const wide = (ns) => Math.max(1, (WIDTH - names - 80) * ns / most);
+  const bar = 13, row = 54, most = Math.max(...rows.map((one) => Math.max(one.before, one.after)));
+  const wide = (ns) => Math.max(1, (width - 80) * ns / most), letters = Math.floor(width / LETTER);
   const parts = rows.flatMap((one, number) => {
-    const y = number * row + 6;
-    const name = one.name.length > 34 ? `${one.name.slice(0, 33)}...` : one.name;
-    return [text(names - 8, y + 13, "end", name),
-      svg("rect", {class: "bar-before", x: names, y, width: wide(one.before), height: bar}),
-      svg("rect", {class: "bar-after", x: names, y: y + bar + 1, width: wide(one.after), height: bar}),
-      text(names + wide(one.before) + 5, y + 9, "start", time(one.before)),
-      text(names + wide(one.after) + 5, y + bar + 10, "start", time(one.after))];
+    const y = number * row + 20;
+    const name = one.name.length > letters ? `${one.name.slice(0, letters - 3)}...` : one.name;
+    return [svg("text", {x: 0, y: y - 6}, name),
+      svg("rect", {class: "bar-before", x: 0, y, width: wide(one.before), height: bar}),
+      svg("rect", {class: "bar-after", x: 0, y: y + bar + 1, width: wide(one.after), height: bar}),
+      text(wide(one.before) + 5, y + 11, "start", time(one.before)),
+      text(wide(one.after) + 5, y + bar + 12, "start", time(one.after))];
   });
   const left = groups.length - rows.length;
-  const drawing = picture(WIDTH, rows.length * row + 8, "Time of each group before and after the search", ...parts);
+  const drawing = picture(width, rows.length * row, "Time of each group before and after the search", ...parts);
   return el("figure", {}, drawing,
     el("figcaption", {}, "Time of all launches of a group: above with the default schedule and one kernel per " +
       `operation, below with the winner.${left > 0 ? ` The table has ${left} more groups.` : ""}`));
 }
 
 // Draws a roofline: the rate of arithmetic over operations per byte, on logarithmic scales, below the machine's rates.
-export function roofline(data) {
+export function roofline(data, width) {
   const marks = data.kernels.map((kernel, number) => ({kernel, number})).filter(({kernel}) => kernel.best_ns !== null);
   if (marks.length === 0) return null;
   const intensity = (kernel, moved) => kernel.flops > 0 && moved > 0 ? kernel.flops / moved : null;
@@ -146,13 +170,12 @@ export function roofline(data) {
   const ys = marks.flatMap(({kernel}) => [at(kernel, kernel.bytes, kernel.best_ns)[1],
     at(kernel, kernel.bytes_default, kernel.default_ns ?? kernel.best_ns)[1]]);
   const low = Math.min(left * memory, ...ys) / 2, high = Math.max(peak, ...ys) * 2;
-  const bottom = HEIGHT + 60 - BOTTOM;
-  const x = logarithmic(left, right, LEFT, WIDTH - RIGHT), y = logarithmic(low, high, bottom, TOP);
-  const parts = ticks(low, high).flatMap((value) => grid(y(value), short(value)));
-  for (const value of ticks(left, right)) parts.push(text(x(value), bottom + 16, "middle", short(value)));
-  parts.push(line("axis", [LEFT, TOP], [LEFT, bottom], [WIDTH - RIGHT, bottom]),
-    text((LEFT + WIDTH) / 2, HEIGHT + 54, "middle", "operations per byte"),
-    text(LEFT + 6, TOP + 10, "start", "GFLOP/s"));
+  const height = heightOf(width) + 40, end = width - RIGHT, bottom = height - BOTTOM;
+  const x = logarithmic(left, right, LEFT, end), y = logarithmic(low, high, bottom, TOP);
+  const parts = ticks(low, high).flatMap((value) => grid(y(value), end, short(value)));
+  for (const value of ticks(left, right)) parts.push(text(x(value), bottom + 17, "middle", short(value)));
+  parts.push(line("axis", [LEFT, TOP], [LEFT, bottom], [end, bottom]),
+    text((LEFT + end) / 2, height - 8, "middle", "operations per byte"), text(2, 14, "start", "GFLOP/s"));
   data.rates.forEach((rate, number) => {
     const ridge = Math.min(peak / rate.gbps, right), from = Math.max(left, low / rate.gbps);
     if (from >= ridge) return;
@@ -164,9 +187,13 @@ export function roofline(data) {
   });
   const fastest = data.rates[data.rates.length - 1].gbps;
   parts.push(line("roof", [x(Math.min(peak / fastest, right)), y(peak)], [x(right), y(peak)]),
-    text(WIDTH - RIGHT, y(peak) - 5, "end", `${data.measured ? "" : "nominal "}${Math.round(peak)} GFLOP/s`));
+    text(end, y(peak) - 5, "end", `${data.measured ? "" : "nominal "}${Math.round(peak)} GFLOP/s`));
+  const labels = [];  // where numbers stand; numbers of marks that are close together stand beside each other
   for (const {kernel, number} of marks) {
     const [after, rate] = at(kernel, kernel.bytes, kernel.best_ns);
+    const side = x(after) > (LEFT + end) / 2 ? -1 : 1, label = [x(after) + 8 * side, y(rate) + 4];
+    while (labels.some(([a, b]) => Math.abs(a - label[0]) < 18 && Math.abs(b - label[1]) < 12)) label[0] += 18 * side;
+    labels.push(label);
     if (kernel.default_ns !== null) {
       const [before, was] = at(kernel, kernel.bytes_default, kernel.default_ns);
       parts.push(line("link", [x(before), y(was)], [x(after), y(rate)]),
@@ -175,9 +202,9 @@ export function roofline(data) {
     parts.push(svg("a", {href: `#kernel-${number}`, "aria-label": `kernel ${number}: ${kernel.name}`},
       svg("circle", {class: "after", cx: x(after), cy: y(rate), r: 5},
         svg("title", {}, `${number}: ${kernel.name}, ${time(kernel.best_ns)}`)),
-      text(x(after) + 8, y(rate) + 4, "start", String(number))));
+      text(...label, side > 0 ? "start" : "end", String(number))));
   }
-  const drawing = picture(WIDTH, HEIGHT + 60, "Roofline of the job's kernels", ...parts);
+  const drawing = picture(width, height, "Roofline of the job's kernels", ...parts);
   drawing.setAttribute("role", "group");  // the role is not "img", since the drawing has links
   return el("figure", {}, drawing, el("figcaption", {}, "Filled marks are the kernels by their number in the table, " +
     "hollow ones the same work with the default schedule and one kernel per operation. Lines are " +

@@ -1,4 +1,4 @@
-import {curve, steps} from "/web/charts.js";
+import {curve, show, steps} from "/web/charts.js";
 import {el, facts, find, live, moment, parts, path, speedUp, table, time, title, trialsText} from "/web/page.js";
 
 const [, id, , key] = parts;
@@ -17,9 +17,9 @@ live(`/api${path("jobs", id, "groups", key)}`, ({job, group, points, outcomes, r
     ["After", time(group.best_ns) + (gain === "-" ? "" : `: ${gain}`)],
     ["Trials", trialsText(group)],
   ]);
-  const figure = curve(points, outcomes, group.default_ns, group.name);
-  find("curve").replaceChildren(figure ?? el("p", {}, points.length > 0 ? "No trial was correct so far." :
-    "This job has no trials of this group: its kernel came from the store, or nothing was measured yet."));
+  const nothing = points.length > 0 ? "No trial was correct so far." :
+    "This job has no trials of this group: its kernel came from the store, or nothing was measured yet.";
+  show(find("curve"), (width) => curve(points, outcomes, group.default_ns, group.name, width) ?? el("p", {}, nothing));
   showBetter(steps(points.filter(([, outcome]) => outcome === 0).map(([trial, , ns]) => [trial, ns])));
   showOutcomes(Object.entries(group.outcomes));
   find("winner").hidden = record === null;

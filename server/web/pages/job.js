@@ -1,4 +1,4 @@
-import {beforeAfter, roofline, spark} from "/web/charts.js";
+import {beforeAfter, roofline, show, spark} from "/web/charts.js";
 import {bytes, duration, el, facts, find, live, moment, parts, path, rate, say, speedUp, stateText, table, time, title,
   trialsText} from "/web/page.js";
 
@@ -58,9 +58,10 @@ const showKernels = table("kernels", (kernel) => kernel.key, (kernel, number) =>
   ];
 });
 
-function draw(section, place, figure) {
-  find(section).hidden = figure === null;
-  if (figure !== null) find(place).replaceChildren(figure);
+// Shows a chart in its section, which is hidden if there is nothing to draw.
+function chart(section, place, draw) {
+  find(section).hidden = draw(0) === null;
+  if (!find(section).hidden) show(find(place), draw);
 }
 
 live(`/api/jobs/${encodeURIComponent(id)}`, (job) => {
@@ -82,7 +83,7 @@ live(`/api/jobs/${encodeURIComponent(id)}`, (job) => {
   ]);
   find("links").replaceChildren(el("a", {href: path("jobs", id, "graph")}, "The fused graph, and why it is cut so"));
   showGroups(groups);
-  draw("before-after", "before-chart", beforeAfter(groups.filter((group) => !group.compared)));
+  chart("before-after", "before-chart", (width) => beforeAfter(job.groups.filter((group) => !group.compared), width));
   // The browser asks for curves and kernels only when they may have changed.
   if (askCurves === null) askCurves = live(`/api/jobs/${encodeURIComponent(id)}/curves`, showCurves);
   else askCurves();
@@ -101,6 +102,6 @@ function showCurves(answer) {
 
 function showRoofline(answer) {
   showKernels(answer.kernels);
-  draw("roofline", "roofline-chart", answer.kernels.length > 0 ? roofline(answer) : null);
+  chart("roofline", "roofline-chart", (width) => answer.kernels.length > 0 ? roofline(answer, width) : null);
   return 0;
 }
