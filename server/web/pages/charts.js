@@ -4,6 +4,7 @@ import {el, svg, time} from "/web/page.js";
 
 const LEFT = 64, RIGHT = 16, TOP = 30, BOTTOM = 44;
 const NARROWEST = 260, LETTER = 8;  // pixels: least width of a chart, most width of a letter
+const COLOURS = 6, DASHES = 3;  // classes of curves in the style sheet
 
 // Shows a figure in an element, and draws it again when the element's width changes. `draw` returns the figure of a
 // width.
@@ -83,6 +84,35 @@ export function spark(better, trials, name) {
   points.push([x(Math.max(trials - 1, better[better.length - 1][0])), y(least)]);
   const label = `${name}: from ${time(most)} to ${time(least)} in ${trials} trials`;
   return picture(width, height, label, line("best", ...points));
+}
+
+// Draws the curves of a job's groups, [{name, better, trials}, ...]: the best time so far over the final best time, by
+// trial. `better`: the steps of the best time.
+export function searches(groups, width) {
+  const searched = groups.filter(({better}) => better.length > 0);
+  if (searched.length === 0) return null;
+  const final = (better) => better[better.length - 1][1];
+  const last = Math.max(1, ...searched.map(({better, trials}) => Math.max(trials - 1, better[better.length - 1][0])));
+  const most = Math.max(1.1, ...searched.map(({better}) => better[0][1] / final(better)));
+  const height = heightOf(width), right = width - RIGHT, bottom = height - BOTTOM;
+  const x = (trial) => LEFT + (right - LEFT) * trial / last, y = logarithmic(1, most, bottom, TOP);
+  const parts = [0, 0.25, 0.5, 0.75, 1].map((share) => most ** share)
+    .flatMap((value) => grid(y(value), right, `${Number(value.toPrecision(3))}x`));
+  for (const value of wholeTicks(last, width / 80)) parts.push(text(x(value), bottom + 17, "middle", String(value)));
+  parts.push(line("axis", [LEFT, TOP], [LEFT, bottom], [right, bottom]),
+    text((LEFT + right) / 2, height - 8, "middle", "trial"), text(2, 14, "start", "best time so far / best time"));
+  const kind = (number) => `c${number % COLOURS} d${Math.floor(number / COLOURS) % DASHES}`;
+  searched.forEach(({better}, number) => {
+    const path = [];
+    better.forEach(([trial, ns], at) => {
+      if (at > 0) path.push([x(trial), y(better[at - 1][1] / final(better))]);
+      path.push([x(trial), y(ns / final(better))]);
+    });
+    parts.push(line(`curve ${kind(number)}`, ...path, [right, bottom]));
+  });
+  return el("figure", {}, picture(width, height, "Best time of each group by trial, over its last", ...parts),
+    el("ul", {class: "keys"}, ...searched.map(({name}, number) =>
+      el("li", {}, el("span", {class: kind(number)}), name))));
 }
 
 // Draws the curve of a search: every trial, and the best time so far. `outcome` 0 means correct.

@@ -1,4 +1,4 @@
-import {beforeAfter, roofline, show, spark} from "/web/charts.js";
+import {beforeAfter, roofline, searches, show, spark} from "/web/charts.js";
 import {bytes, duration, el, facts, find, live, moment, parts, path, rate, say, speedUp, stateText, table, time, title,
   trialsText} from "/web/page.js";
 
@@ -97,6 +97,8 @@ live(`/api/jobs/${encodeURIComponent(id)}`, (job) => {
 function showCurves(answer) {
   curves = answer.curves;
   showGroups(groups);
+  const drawn = groups.map((group) => ({name: group.name, better: [], trials: 0, ...curves[group.key]}));
+  chart("search", "search-chart", (width) => searches(drawn, width));
   return 0;
 }
 
