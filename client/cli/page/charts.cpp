@@ -11,21 +11,24 @@
 namespace wl {
 namespace {
 
-constexpr double kWidth = 760, kLeft = 70, kRight = 20, kTop = 14, kBottom = 44;
+constexpr int kColours = 6, kDashes = 3;  // classes of curves in the style of the page
 
-std::string begin_svg(double height, const std::string& label) {
-  return absl::StrFormat("<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"%s\">\n", kWidth, height,
-                         html_text(label));
+// A chart takes the width of its page, so all places in it are percentages of its plot. Texts keep their size, and
+// stand at distances in pixels from such places. Labels of axes are outside the plot, in the margins of its style.
+std::string begin_svg(const std::string& label) {
+  return absl::StrFormat("<svg class=\"chart\" role=\"img\" aria-label=\"%s\">\n", html_text(label));
 }
 
-void text_at(std::string* out, double x, double y, std::string_view anchor, std::string_view text) {
-  absl::StrAppendFormat(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", x, y, anchor,
-                        html_text(text));
+// `dx`, `dy`: distance in pixels from the place.
+void text_at(std::string* out, double x, double y, double dx, double dy, std::string_view anchor,
+             std::string_view text) {
+  absl::StrAppendFormat(out, "<text x=\"%.2f%%\" y=\"%.2f%%\" dx=\"%g\" dy=\"%g\" text-anchor=\"%s\">%s</text>\n", x, y,
+                        dx, dy, anchor, html_text(text));
 }
 
 // A logarithmic scale between two powers of ten.
 struct LogScale {
-  double least, most, begin, end;  // least and greatest exponent of ten on the axis, and their coordinates on the page
+  double least, most, begin, end;  // least and greatest exponent of ten on the axis, and their places
   LogScale(double low, double high, double from, double to) : begin(from), end(to) {
     least = std::floor(std::log10(low) + 1e-9);
     most = std::max(least + 1, std::ceil(std::log10(high) - 1e-9));
@@ -34,26 +37,53 @@ struct LogScale {
 };
 
 std::string power_text(int exponent) {
-  return exponent >= 0 && exponent < 4 ? absl::StrFormat("%g", std::pow(10, exponent))
+  return exponent > -4 && exponent < 4 ? absl::StrFormat("%g", std::pow(10, exponent))
                                        : absl::StrFormat("1e%d", exponent);
 }
 
 void line(std::string* out, std::string_view kind, double x1, double y1, double x2, double y2) {
-  absl::StrAppendFormat(out, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", kind, x1, y1, x2,
-                        y2);
+  absl::StrAppendFormat(out, "<line class=\"%s\" x1=\"%.2f%%\" y1=\"%.2f%%\" x2=\"%.2f%%\" y2=\"%.2f%%\"/>\n", kind, x1,
+                        y1, x2, y2);
 }
 
-void grid(std::string* out, const LogScale& x, const LogScale& y) {
-  for (int power = static_cast<int>(x.least); power <= static_cast<int>(x.most); ++power) {
-    const double at = x.at(std::pow(10, power));
-    line(out, "grid", at, y.begin, at, y.end);
-    text_at(out, at, y.begin + 16, "middle", power_text(power));
+void label_x(std::string* out, double x, std::string_view text) {
+  line(out, "grid", x, 0, x, 100);
+  text_at(out, x, 100, 0, 18, "middle", text);
+}
+
+void label_y(std::string* out, double y, std::string_view text) {
+  line(out, "grid", 0, y, 100, y);
+  text_at(out, 0, y, -6, 4, "end", text);
+}
+
+// Writes what the axes show, below the labels of the one and above those of the other.
+void axes(std::string* out, std::string_view x, std::string_view y) {
+  text_at(out, 50, 100, 0, 38, "middle", x);
+  text_at(out, 0, 0, -50, -12, "start", y);
+}
+
+// Draws the lines of memories and of arithmetic.
+void draw_limits(std::string* out, const Limits& limits, const LogScale& x, const LogScale& y) {
+  const double from = std::pow(10, x.least), to = std::pow(10, x.most), bottom = std::pow(10, y.least);
+  double share = 0.1;
+  for (const auto& [name, rate] : limits.rates) {
+    // The line of a memory begins where it enters the chart, at the left or bottom edge, and ends at the peak of
+    // arithmetic.
+    const double begin = std::max(from, bottom / rate),
+                 end = limits.gflops > 0 ? std::min(to, limits.gflops / rate) : to;
+    if (end <= begin) continue;
+    line(out, "limit", x.at(begin), y.at(begin * rate), x.at(end), y.at(end * rate));
+    // Each memory's name stands at another part of its line, so that names do not overlap.
+    const double at = begin * std::pow(end / begin, share);
+    const bool left = x.at(at) > 60;
+    text_at(out, x.at(at), y.at(at * rate), left ? -8 : 8, left ? -6 : 12, left ? "end" : "start",
+            absl::StrFormat("%s %.3g GB/s", name, rate));
+    share += 0.3;
   }
-  for (int power = static_cast<int>(y.least); power <= static_cast<int>(y.most); ++power) {
-    const double at = y.at(std::pow(10, power));
-    line(out, "grid", x.begin, at, x.end, at);
-    text_at(out, x.begin - 6, at + 4, "end", power_text(power));
-  }
+  if (limits.gflops <= 0) return;
+  line(out, "limit", x.begin, y.at(limits.gflops), x.end, y.at(limits.gflops));
+  text_at(out, x.end, y.at(limits.gflops), 0, -6, "end",
+          absl::StrFormat("%.3g Gflop/s of multiply-adds", limits.gflops));
 }
 
 }  // namespace
@@ -74,33 +104,23 @@ std::string html_text(std::string_view text) {
                              {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
-std::string bars_svg(const Json& groups) {
+std::string bars_html(const Json& groups) {
   double longest = 0;
   for (const Json& group : groups)
     longest = std::max({longest, number_in(group, "default_ns") * number_in(group, "count"),
                         number_in(group, "best_ns") * number_in(group, "count")});
   if (longest <= 0) return "";
-  constexpr double kRow = 34, kNames = 280;
-  const double height = kTop + kRow * static_cast<double>(groups.size()) + 10, room = kWidth - kNames - 90;
-  std::string out = begin_svg(height, "Time of each group before and after tuning");
-  double y = kTop;
+  std::string out = "<ul class=\"bars\">\n";
   for (const Json& group : groups) {
-    const double count = number_in(group, "count");
-    const std::string name = text_in(group, "what");
-    text_at(&out, kNames - 8, y + 16, "end", name.size() > 34 ? cat(name.substr(0, 33), "…") : name);
-    int half = 0;
-    for (const char* key : {"default_ns", "best_ns"}) {
-      const double ns = number_in(group, key) * count, top = y + 12 * half;
-      absl::StrAppendFormat(
-          &out, "<rect class=\"%s\" x=\"%g\" y=\"%.1f\" width=\"%.1f\" height=\"11\"><title>%s: %s</title></rect>\n",
-          half == 0 ? "before" : "after", kNames, top, std::max(1.0, ns / longest * room), html_text(name),
-          time_text(ns));
-      text_at(&out, kNames + ns / longest * room + 6, top + 10, "start", time_text(ns));
-      ++half;
+    append(&out, "<li>", html_text(text_in(group, "what")), "\n");
+    for (const auto& [key, kind] : {std::pair("default_ns", "before"), std::pair("best_ns", "after")}) {
+      const double ns = number_in(group, key) * number_in(group, "count");
+      absl::StrAppendFormat(&out, "<div><span class=\"%s\" style=\"width:%.2f%%\"></span>%s</div>\n", kind,
+                            100 * ns / longest, time_text(ns));
     }
-    y += kRow;
+    out += "</li>\n";
   }
-  return out + "</svg>\n";
+  return out + "</ul>\n";
 }
 
 std::string curves_svg(const std::vector<Curve>& curves) {
@@ -111,34 +131,37 @@ std::string curves_svg(const std::vector<Curve>& curves) {
     trials = std::max(trials, curve.best.back().first);
     worst = std::max(worst, curve.best.front().second / curve.best.back().second);
   }
-  constexpr double kHeight = 320;
-  const double floor = kHeight - kBottom, most = std::max(1.1, worst);
-  const auto x = [&](double at) { return kLeft + at / static_cast<double>(trials) * (kWidth - kLeft - kRight); };
-  const auto y = [&](double times) { return floor - std::log(times) / std::log(most) * (floor - kTop); };
-  std::string out = begin_svg(kHeight, "Best time of each group by trials, over its last");
+  const double most = std::max(1.1, worst);
+  const auto x = [&](int64_t at) { return 100 * static_cast<double>(at) / static_cast<double>(trials); };
+  const auto y = [&](double times) { return 100 - 100 * std::log(times) / std::log(most); };
+  std::string out = begin_svg("Best time of each group by trials, over its last"), lines, keys;
   for (int i = 0; i <= 4; ++i) {
-    const double times = std::pow(most, i / 4.0), trial = static_cast<double>(trials) * i / 4.0;
-    line(&out, "grid", kLeft, y(times), kWidth - kRight, y(times));
-    text_at(&out, kLeft - 6, y(times) + 4, "end", absl::StrFormat("%.3gx", times));
-    text_at(&out, x(trial), floor + 16, "middle", absl::StrFormat("%.4g", trial));
+    const double times = std::pow(most, i / 4.0);
+    const int64_t trial = trials * i / 4;
+    label_y(&out, y(times), absl::StrFormat("%.3gx", times));
+    label_x(&out, x(trial), cat(trial));
   }
-  text_at(&out, (kLeft + kWidth - kRight) / 2, kHeight - 8, "middle", "trials");
-  int colour = 0;
+  axes(&out, "trials", "best time so far / best time");
+  int number = 0;
   for (const Curve& curve : curves) {
     if (curve.best.empty()) continue;
     const double last = curve.best.back().second;
-    std::string points;
+    const std::string kind = absl::StrFormat("c%d d%d", number % kColours, number / kColours % kDashes);
+    ++number;
+    absl::StrAppendFormat(&lines, "<polyline class=\"curve %s\" points=\"", kind);
     double before = 0;
     for (const auto& [trial, ns] : curve.best) {
-      if (before > 0) absl::StrAppendFormat(&points, "%.1f,%.1f ", x(static_cast<double>(trial)), y(before / last));
-      absl::StrAppendFormat(&points, "%.1f,%.1f ", x(static_cast<double>(trial)), y(ns / last));
+      if (before > 0) absl::StrAppendFormat(&lines, "%.2f,%.2f ", x(trial), y(before / last));
+      absl::StrAppendFormat(&lines, "%.2f,%.2f ", x(trial), y(ns / last));
       before = ns;
     }
-    absl::StrAppendFormat(
-        &out, "<polyline class=\"curve c%d\" points=\"%s%.1f,%.1f\"><title>%s: %s</title></polyline>\n", colour++ % 6,
-        points, x(static_cast<double>(trials)), y(1), html_text(curve.name), time_text(last));
+    absl::StrAppendFormat(&lines, "100,100\"><title>%s: %s</title></polyline>\n", html_text(curve.name),
+                          time_text(last));
+    append(&keys, "<li><span class=\"", kind, "\"></span>", html_text(curve.name), "</li>\n");
   }
-  return out + "</svg>\n";
+  // The inner picture is stretched to the plot, without its lines becoming wider.
+  return cat(out, "<svg viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\" width=\"100%\" height=\"100%\">\n", lines,
+             "</svg>\n</svg>\n<ul class=\"keys\">\n", keys, "</ul>\n");
 }
 
 std::string roofline_svg(const Json& groups, const Limits& limits) {
@@ -160,34 +183,18 @@ std::string roofline_svg(const Json& groups, const Limits& limits) {
     low = std::min(low, point.intensity), high = std::max(high, point.intensity);
     slow = std::min(slow, point.gflops), fast = std::max(fast, point.gflops);
   }
-  constexpr double kHeight = 380;
-  const LogScale x(low, high * 1.01, kLeft, kWidth - kRight), y(slow, fast * 1.01, kHeight - kBottom, kTop);
-  std::string out = begin_svg(kHeight, "Operations a second of every kernel beside the machine's limits");
-  grid(&out, x, y);
-  const double from = std::pow(10, x.least), to = std::pow(10, x.most), bottom = std::pow(10, y.least);
-  double share = 0.1;
-  for (const auto& [name, rate] : limits.rates) {
-    // The line of a memory begins where it enters the chart, at the left or bottom edge, and ends at the peak of
-    // arithmetic.
-    const double begin = std::max(from, bottom / rate),
-                 end = limits.gflops > 0 ? std::min(to, limits.gflops / rate) : to;
-    if (end <= begin) continue;
-    line(&out, "limit", x.at(begin), y.at(begin * rate), x.at(end), y.at(end * rate));
-    // Each memory's name stands at another part of its line, so that names do not overlap.
-    const double at = begin * std::pow(end / begin, share);
-    text_at(&out, x.at(at) + 8, y.at(at * rate) + 12, "start", absl::StrFormat("%s %.3g GB/s", name, rate));
-    share += 0.3;
-  }
-  if (limits.gflops > 0) {
-    line(&out, "limit", x.begin, y.at(limits.gflops), x.end, y.at(limits.gflops));
-    text_at(&out, x.end, y.at(limits.gflops) - 6, "end",
-            absl::StrFormat("%.3g Gflop/s of multiply-adds", limits.gflops));
-  }
+  const LogScale x(low, high * 1.01, 0, 100), y(slow, fast * 1.01, 100, 0);
+  std::string out = begin_svg("Operations a second of every kernel beside the machine's limits");
+  for (int power = static_cast<int>(x.least); power <= static_cast<int>(x.most); ++power)
+    label_x(&out, x.at(std::pow(10, power)), power_text(power));
+  for (int power = static_cast<int>(y.least); power <= static_cast<int>(y.most); ++power)
+    label_y(&out, y.at(std::pow(10, power)), power_text(power));
+  axes(&out, "operations a byte", "operations a second, in G/s");
+  draw_limits(&out, limits, x, y);
   for (const Point& point : points)
-    absl::StrAppendFormat(&out, "<circle class=\"after\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"><title>%s</title></circle>\n",
+    absl::StrAppendFormat(&out,
+                          "<circle class=\"after\" cx=\"%.2f%%\" cy=\"%.2f%%\" r=\"5\"><title>%s</title></circle>\n",
                           x.at(point.intensity), y.at(point.gflops), html_text(point.what));
-  text_at(&out, (kLeft + kWidth - kRight) / 2, kHeight - 8, "middle", "operations a byte");
-  text_at(&out, 4, kTop, "start", "G/s");
   return out + "</svg>\n";
 }
 

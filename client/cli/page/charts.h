@@ -1,4 +1,5 @@
-// The charts of a page, as SVG that takes its colours from the page's style. Tables of the page have the same values.
+// The charts of a page, as HTML and SVG that take the page's width, and their colours from its style. Tables of the
+// page have the same values.
 #pragma once
 
 #include <string>
@@ -17,8 +18,9 @@ double number_in(const Json& json, const char* key);
 std::string text_in(const Json& json, const char* key);
 
 // Draws two bars for each group: the times of its default kernels and of its tuned ones, summed over its occurrences.
-std::string bars_svg(const Json& groups);
-// Draws, for each group, the best time so far divided by the final best time, as a function of the number of trials.
+std::string bars_html(const Json& groups);
+// Draws, for each group, the best time so far divided by the final best time, as a function of the number of trials,
+// with the names of the groups below.
 std::string curves_svg(const std::vector<Curve>& curves);
 // Draws the roofline: every group by its operations per byte and per second, below the lines of the machine's limits.
 std::string roofline_svg(const Json& groups, const Limits& limits);

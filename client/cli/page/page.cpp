@@ -44,7 +44,8 @@ class HtmlTable {
   void add(const std::vector<std::string>& cells) {
     out_ += "<tr>";
     for (size_t i = 0; i < cells.size(); ++i)
-      append(&out_, columns_[i].text ? "<td class=\"text\">" : "<td>", html_text(cells[i]), "</td>");
+      append(&out_, columns_[i].text ? "<td class=\"text\"" : "<td", " data-label=\"", html_text(columns_[i].title),
+             "\">", html_text(cells[i]), "</td>");
     out_ += "</tr>\n";
   }
   std::string text() const { return out_ + "</tbody></table></div>\n"; }
@@ -121,16 +122,19 @@ std::string covers_table(const Json& covers) {
   return table.text();
 }
 
-std::string environment_table(const Json& report) {
-  HtmlTable table("Where it was measured", {{"what", true}, {"value", true}});
+std::string environment_list(const Json& report) {
   const Json &target = part(report, "target"), &environment = part(report, "environment");
-  table.add({"target", text_in(target, "name")});
-  table.add({"device", text_in(target, "device")});
+  std::string out = "<dl>\n";
+  const auto add = [&](std::string_view name, const std::string& value) {
+    append(&out, "<dt>", html_text(name), "</dt><dd>", html_text(value), "</dd>\n");
+  };
+  add("target", text_in(target, "name"));
+  add("device", text_in(target, "device"));
   for (const char* key : {"warploom", "compiler", "driver"})
-    if (!text_in(environment, key).empty()) table.add({key, text_in(environment, key)});
+    if (!text_in(environment, key).empty()) add(key, text_in(environment, key));
   for (const auto& [key, value] : part(environment, "host").items())
-    table.add({key, text_in(part(environment, "host"), key.c_str())});
-  return table.text();
+    add(key, text_in(part(environment, "host"), key.c_str()));
+  return out + "</dl>\n";
 }
 
 std::string curves_table(const std::vector<Curve>& curves) {
@@ -200,11 +204,11 @@ std::string page_html(const Page& page) {
           "Before and after",
           cat("<p><span class=\"key before\"></span>one kernel per operation<span class=\"key after\"></span>tuned; "
               "all occurrences of a group together</p>\n",
-              bars_svg(groups), groups_table(groups), schedules(groups))),
+              bars_html(groups), groups_table(groups), schedules(groups))),
       watched ? section("The search", curves_svg(page.curves) + curves_table(page.curves)) : "",
       roofline.empty() ? "" : section("What the machine allows", roof_text(page.limits) + roofline),
       section("Covers", covers_table(part(page.report, "covers"))), graph_section(page),
-      section("Environment", environment_table(page.report)), "</main>\n</body>\n</html>\n");
+      section("Environment", environment_list(page.report)), "</main>\n</body>\n</html>\n");
 }
 
 }  // namespace wl

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "client/cli/page/charts.h"
+#include "compiler/base/status.h"
 
 namespace wl {
 namespace {
@@ -52,6 +53,20 @@ TEST(Page, ShowsTimesCurvesLimitsAndTheGraph) {
     EXPECT_THAT(page, HasSubstr(part));
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr("http")));
+}
+
+TEST(Charts, CurvesAreNamedAndHaveUnits) {
+  std::vector<Curve> curves;
+  for (const char* name : {"A", "B", "C", "D", "E", "F", "G"})
+    curves.push_back({name, cat("kernel ", name), {{1, 400}, {50, 200}, {100, 100}}});
+  const std::string chart = curves_svg(curves);
+  for (const char* part : {">trials</text>", ">best time so far / best time</text>", ">4x</text>", ">100</text>",
+                           "<span class=\"c0 d0\"></span>kernel A", "<span class=\"c5 d0\"></span>kernel F"})
+    EXPECT_THAT(chart, HasSubstr(part));
+  // The seventh curve has the colour of the first, and is dashed.
+  EXPECT_THAT(chart, HasSubstr("<span class=\"c0 d1\"></span>kernel G"));
+  EXPECT_THAT(chart, HasSubstr("<polyline class=\"curve c0 d1\" points=\"1.00,0.00 50.00,0.00 50.00,50.00 100.00,50.00 "
+                               "100.00,100.00 100,100\">"));
 }
 
 TEST(Page, LeavesOutWhatNobodyKnows) {
