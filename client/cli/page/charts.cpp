@@ -12,6 +12,7 @@ namespace wl {
 namespace {
 
 constexpr int kColours = 6, kDashes = 3;  // classes of curves in the style of the page
+constexpr double kNear = 4;               // distance in % of points whose numbers would overlap
 
 // A chart takes the width of its page, so all places in it are percentages of its plot. Texts keep their size, and
 // stand at distances in pixels from such places. Labels of axes are outside the plot, in the margins of its style.
@@ -111,8 +112,9 @@ std::string bars_html(const Json& groups) {
                         number_in(group, "best_ns") * number_in(group, "count")});
   if (longest <= 0) return "";
   std::string out = "<ul class=\"bars\">\n";
+  int number = 0;
   for (const Json& group : groups) {
-    append(&out, "<li>", html_text(text_in(group, "what")), "\n");
+    append(&out, "<li>", number++, ": ", html_text(text_in(group, "what")), "\n");
     for (const auto& [key, kind] : {std::pair("default_ns", "before"), std::pair("best_ns", "after")}) {
       const double ns = number_in(group, key) * number_in(group, "count");
       absl::StrAppendFormat(&out, "<div><span class=\"%s\" style=\"width:%.2f%%\"></span>%s</div>\n", kind,
@@ -166,16 +168,19 @@ std::string curves_svg(const std::vector<Curve>& curves) {
 
 std::string roofline_svg(const Json& groups, const Limits& limits) {
   struct Point {
+    int number;
     double intensity, gflops;
     std::string what;
   };
   std::vector<Point> points;
+  int number = -1;
   for (const Json& group : groups) {
+    ++number;
     const double flops = number_in(group, "flops"), bytes = number_in(group, "bytes"), ns = number_in(group, "best_ns");
     if (flops <= 0 || bytes <= 0 || ns <= 0) continue;
-    points.push_back(
-        {flops / bytes, flops / ns,
-         absl::StrFormat("%s: %.3g operations a byte, %.3g G/s", text_in(group, "what"), flops / bytes, flops / ns)});
+    points.push_back({number, flops / bytes, flops / ns,
+                      absl::StrFormat("%d: %s: %.3g operations a byte, %.3g G/s", number, text_in(group, "what"),
+                                      flops / bytes, flops / ns)});
   }
   if (points.empty()) return "";
   double low = points[0].intensity, high = low, slow = points[0].gflops, fast = std::max(slow, limits.gflops);
@@ -191,10 +196,18 @@ std::string roofline_svg(const Json& groups, const Limits& limits) {
     label_y(&out, y.at(std::pow(10, power)), power_text(power));
   axes(&out, "operations a byte", "operations a second, in G/s");
   draw_limits(&out, limits, x, y);
-  for (const Point& point : points)
+  for (auto point = points.begin(); point != points.end(); ++point) {
+    const double across = x.at(point->intensity), down = y.at(point->gflops);
     absl::StrAppendFormat(&out,
                           "<circle class=\"after\" cx=\"%.2f%%\" cy=\"%.2f%%\" r=\"5\"><title>%s</title></circle>\n",
-                          x.at(point.intensity), y.at(point.gflops), html_text(point.what));
+                          across, down, html_text(point->what));
+    // Numbers of points that are close together stand beside each other.
+    const auto near = std::count_if(points.begin(), point, [&](const Point& other) {
+      return std::abs(x.at(other.intensity) - across) < kNear && std::abs(y.at(other.gflops) - down) < kNear;
+    });
+    const double aside = 8 + 20 * static_cast<double>(near);
+    text_at(&out, across, down, across < 80 ? aside : -aside, 4, across < 80 ? "start" : "end", cat(point->number));
+  }
   return out + "</svg>\n";
 }
 

@@ -1,5 +1,5 @@
-// The charts of a page, as HTML and SVG that take the page's width, and their colours from its style. Tables of the
-// page have the same values.
+// The charts of a page, as HTML and SVG that take the page's width, and their colours from its style. Groups are
+// labelled by their numbers in the report, from 0. Tables of the page have the same values.
 #pragma once
 
 #include <string>

@@ -85,12 +85,13 @@ std::string groups_table(const Json& groups) {
                                                                                            {"Gop/s"},
                                                                                            {"GB/s"},
                                                                                            {"error/bound"}});
+  int number = 0;
   for (const Json& group : groups) {
     const double before = number_in(group, "default_ns"), after = number_in(group, "best_ns");
     const auto rate = [&](const char* key) {
       return after > 0 ? absl::StrFormat("%.4g", number_in(group, key) / after) : std::string();
     };
-    table.add({text_in(group, "what"), text_in(group, "count"),
+    table.add({cat(number++, ": ", text_in(group, "what")), text_in(group, "count"),
                cat(text_in(group, "kernels_default"), " → ", text_in(group, "kernels")), time_text(before),
                time_text(after), times_text(before, after), rate("flops"), rate("bytes"),
                cat(number_text(number_in(group, "max_error")), "/", number_text(number_in(group, "bound")))});
@@ -100,7 +101,8 @@ std::string groups_table(const Json& groups) {
 
 std::string schedules(const Json& groups) {
   HtmlTable table("The schedule of each group's kernel", {{"group", true}, {"schedule", true}});
-  for (const Json& group : groups) table.add({text_in(group, "what"), text_in(group, "plan")});
+  int number = 0;
+  for (const Json& group : groups) table.add({cat(number++, ": ", text_in(group, "what")), text_in(group, "plan")});
   return cat("<details><summary>Schedules</summary>\n", table.text(), "</details>\n");
 }
 

@@ -55,6 +55,38 @@ TEST(Page, ShowsTimesCurvesLimitsAndTheGraph) {
   EXPECT_THAT(page, Not(HasSubstr("http")));
 }
 
+// Returns a report of `count` groups whose names are "kernel A", "kernel B" and so on, with equal figures.
+Json report_of_equals(int count) {
+  Json report = report_of("");
+  for (int i = 0; i < count; ++i) {
+    report["groups"][i] = report["groups"][0];
+    report["groups"][i]["what"] = cat("kernel ", std::string(1, static_cast<char>('A' + i)));
+  }
+  return report;
+}
+
+TEST(Charts, PointsOfTheRooflineHaveTheNumbersOfTheTable) {
+  Json report = report_of_equals(3);
+  report["groups"][1]["flops"] = 0;  // a group without arithmetic has no point, and keeps its number
+  const std::string page = page_html({"t", report, {}, {500, {{"memory", 20}}}});
+  const std::string chart = roofline_svg(report["groups"], {500, {{"memory", 20}}});
+  for (const char* group : {"0: kernel A", "1: kernel B", "2: kernel C"}) EXPECT_THAT(page, HasSubstr(group));
+  EXPECT_THAT(chart, HasSubstr("<title>2: kernel C: 10 operations a byte, 200 G/s</title>"));
+  EXPECT_THAT(chart, Not(HasSubstr("kernel B")));
+  // The points are at the same place, so the second number stands beside the first.
+  EXPECT_THAT(chart, HasSubstr("dx=\"8\" dy=\"4\" text-anchor=\"start\">0</text>"));
+  EXPECT_THAT(chart, HasSubstr("dx=\"28\" dy=\"4\" text-anchor=\"start\">2</text>"));
+}
+
+TEST(Charts, PointsLieBelowTheLinesThatBoundThem) {
+  // 10 operations a byte at 20 GB/s are 200 G/s, which the group reaches exactly: its point is on the line. Beyond 25
+  // operations a byte the limit is 500 G/s.
+  const std::string chart = roofline_svg(report_of("softmax")["groups"], {500, {{"memory", 20}}});
+  EXPECT_THAT(chart, HasSubstr("cx=\"0.00%\" cy=\"69.90%\""));
+  EXPECT_THAT(chart, HasSubstr("<line class=\"limit\" x1=\"0.00%\" y1=\"69.90%\" x2=\"39.79%\" y2=\"30.10%\"/>"));
+  EXPECT_THAT(chart, HasSubstr("<line class=\"limit\" x1=\"0.00%\" y1=\"30.10%\" x2=\"100.00%\" y2=\"30.10%\"/>"));
+}
+
 TEST(Charts, CurvesAreNamedAndHaveUnits) {
   std::vector<Curve> curves;
   for (const char* name : {"A", "B", "C", "D", "E", "F", "G"})
