@@ -60,6 +60,13 @@ class Explanation {
     return out;
   }
 
+  // Returns for each group its traffic and time, as in text().
+  std::vector<std::string> prices() const {
+    std::vector<std::string> out;
+    for (const absl::StatusOr<Cost>& cost : written_) out.push_back(price_text(*cost));
+    return out;
+  }
+
  private:
   static void add(Cost& sum, const Cost& cost) {
     sum.bytes += cost.bytes;
@@ -67,6 +74,9 @@ class Explanation {
   }
   static std::string bytes_text(int64_t bytes) { return absl::StrFormat("%.3f MB", static_cast<double>(bytes) / 1e6); }
   static std::string time_text(double micros) { return absl::StrFormat("%.1f us", micros); }
+  static std::string price_text(const Cost& cost) {
+    return cat(bytes_text(cost.bytes), " in ", time_text(cost.micros));
+  }
   std::string ops_text(const Anchors& ops) const {
     std::vector<std::string> names;
     for (size_t i = 0; i < ops.size() && i < kNamedOps; ++i)
@@ -129,11 +139,10 @@ class Explanation {
     Cost alone;
     for (NodeId op : ops) add(alone, *price({op}));
     if (ops.size() > 1) {
-      absl::StrAppendFormat(&out, "  fused: %s in %s; as %d kernels %s in %s\n", bytes_text(cost.bytes),
-                            time_text(cost.micros), ops.size(), bytes_text(alone.bytes), time_text(alone.micros));
+      append(&out, "  fused: ", price_text(cost), "; as ", ops.size(), " kernels ", price_text(alone), "\n");
       out += packed_[g] + cut_text(ops, cost);
     } else {
-      absl::StrAppendFormat(&out, "  alone: %s in %s\n", bytes_text(cost.bytes), time_text(cost.micros));
+      append(&out, "  alone: ", price_text(cost), "\n");
     }
     std::set<size_t> neighbours;
     for (NodeId op : ops) {
@@ -231,9 +240,10 @@ absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Cover& cover,
     if (!go_on(work, kAnalysisSteps)) return work->status();
     WL_RETURN_IF_ERROR(analyze_group(extract(graph, group), machine).status());
   }
-  std::string text = Explanation(values, cover, machine, work).text();
+  Explanation explanation(values, cover, machine, work);
+  std::string text = explanation.text();
   WL_RETURN_IF_ERROR(ended(work));
-  return CoverExplanation{std::move(text), picture_of(values, cover)};
+  return CoverExplanation{std::move(text), picture_of(values, cover, explanation.prices())};
 }
 
 absl::StatusOr<CoverExplanation> explain(const Composition& result, const Machine& machine, Work* work) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "compiler/cover/cover.h"
 #include "compiler/ir/compose/compose.h"
@@ -11,7 +12,9 @@ namespace wl {
 
 struct CoverExplanation {
   std::string text;
-  std::string picture;  // SVG: a box for each op, in the colour of its group; rows of boxes by depth in the graph
+  // SVG: a box for each op, in the colour of its group; rows of boxes by depth in the graph. The first box of each
+  // group has the group's memory traffic and time as the text has them.
+  std::string picture;
 };
 
 // Explains any cover of the graph whose groups analyze_group() accepts. Times are the cost model's. If `work` (may be
@@ -29,8 +32,9 @@ absl::StatusOr<CoverExplanation> explain(const Composition& result, const Machin
 // without it.
 std::string themed(std::string picture);
 
-// picture_of() returns the SVG of an Explanation; it is used only in compiler/cover.
+// picture_of() returns the SVG of an Explanation; it is used only in compiler/cover. `prices`: for each group of the
+// cover, its traffic and time as a text.
 class CoverValues;
-std::string picture_of(const CoverValues& values, const Cover& cover);
+std::string picture_of(const CoverValues& values, const Cover& cover, const std::vector<std::string>& prices);
 
 }  // namespace wl
