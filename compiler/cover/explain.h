@@ -27,9 +27,9 @@ Cover cover_of(const Composition& result);
 // Explains the launches of `result`: group N is launch N. Like explain() of a cover, but also returns InvalidArgument
 // if a launch stores nothing that an output needs.
 absl::StatusOr<CoverExplanation> explain(const Composition& result, const Machine& machine, Work* work = nullptr);
-// Adds a style to the picture of an explanation, which is drawn for white pages: on dark pages its lines become
-// lighter. This is for pictures in files. Pages whose Content-Security-Policy restricts styles must show the picture
-// without it.
+// Adds a style to the picture of an explanation, which is drawn for white pages: where dark colours are preferred, its
+// lines and texts are light and the page behind it is dark. On paper it stays as it was drawn. This is for pictures in
+// files. Pages whose Content-Security-Policy restricts styles must show the picture without it.
 std::string themed(std::string picture);
 
 // picture_of() returns the SVG of an Explanation; it is used only in compiler/cover. `prices`: for each group of the

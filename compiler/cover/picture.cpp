@@ -29,7 +29,8 @@ struct Box {
   int x() const { return kMargin + column * (kWidth + kGap); }
 };
 
-// The hues of consecutive groups differ by the golden angle, so that neighbours are easy to tell apart.
+// The hues of consecutive groups differ by the golden angle, so that neighbours are easy to tell apart. Boxes are
+// translucent, so their colours suit light and dark pages.
 int hue(size_t group) {
   return static_cast<int>(group * 137 % 360);
 }
@@ -54,7 +55,7 @@ class Picture {
     int columns = 0;
     for (const Row& row : rows_) columns = std::max(columns, row.boxes);
     std::string out = absl::StrFormat(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"wl-picture\" width=\"%d\" height=\"%d\" fill=\"#1c2024\" "
         "font-family=\"sans-serif\" font-size=\"11\">\n",
         2 * kMargin + columns * (kWidth + kGap), rows_.empty() ? 2 * kMargin : rows_.back().bottom() + kMargin);
     std::map<int, int> lanes;  // of each column of boxes: the number of lanes taken beside it
@@ -105,7 +106,7 @@ class Picture {
     const std::vector<size_t>& mine = groups_[op];
     absl::StrAppendFormat(out,
                           "<rect class=\"wl-box\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" "
-                          "fill=\"hsl(%d,70%%,80%%)\" stroke=\"#333\"/>\n",
+                          "fill=\"hsl(%d,70%%,50%%)\" fill-opacity=\".35\" stroke=\"#333\"/>\n",
                           box.x(), row.top, kWidth, row.bottom() - row.top, hue(mine.empty() ? 0 : mine[0]));
     std::vector<std::string> lines = {cat("%", op, " ", name_of(node.op)),
                                       cat("g", absl::StrJoin(mine, " g"), " ", type_text(node.dtype, node.shape))};
@@ -127,8 +128,8 @@ class Picture {
 
 std::string themed(std::string picture) {
   constexpr std::string_view kStyle =
-      "<style>@media(prefers-color-scheme:dark){.wl-in{stroke:#bbb}.wl-between{stroke:#f88}.wl-box{stroke:#ddd}}"
-      "</style>\n";
+      "<style>@media screen and (prefers-color-scheme:dark){:root{color-scheme:dark}.wl-picture{fill:#e6eaee}"
+      ".wl-in{stroke:#bbb}.wl-between{stroke:#f88}.wl-box{stroke:#999}}</style>\n";
   picture.insert(picture.find('\n') + 1, kStyle);
   return picture;
 }

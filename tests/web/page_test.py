@@ -24,6 +24,17 @@ def narrow(browser):
     browser.size(1280, 900)
 
 
+def drawn_in_the_dark(browser):
+    """In dark colours, the picture of the graph has light texts on the dark page; on paper, dark ones."""
+    colours = "[getComputedStyle(document.querySelector('.wl-picture text')).fill, getComputedStyle(document.querySelector('.paper')).backgroundColor]"
+    for media, scheme, light in (("screen", "light", False), ("screen", "dark", True), ("print", "dark", False)):
+        browser.call("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
+        text, paper = browser.js(colours)
+        expect((sum(int(part) for part in text[4:-1].split(",")) > 380) == light, f"{media}, {scheme}: texts are {text}")
+        expect(paper == "rgba(0, 0, 0, 0)", f"{media}, {scheme}: the picture lies on {paper}, and not on the page")
+    browser.call("Emulation.setEmulatedMedia", media="", features=[])
+
+
 def by_keyboard(browser):
     """The Tab key reaches everything that scrolls or opens, and Enter opens it."""
     wanted, seen = browser.js("document.querySelectorAll('[tabindex], summary').length"), set()
@@ -67,6 +78,7 @@ def main():
         pictures(browser, "report")
         narrow(browser)
         large(browser, "svg.chart")
+        drawn_in_the_dark(browser)
         by_keyboard(browser)
         printed(browser)
         clean(browser, "file://")

@@ -2,7 +2,11 @@ import {el, find, live, parts, path, say, svg, title} from "/web/page.js";
 
 const id = parts[1];
 // The elements and attributes that are copied from a picture; all others are left out.
-const SHAPES = {path: ["d", "fill", "stroke"], rect: ["x", "y", "width", "height", "rx", "fill", "stroke"], text: ["x", "y"]};
+const SHAPES = {
+  path: ["class", "d", "fill", "stroke"],
+  rect: ["class", "x", "y", "width", "height", "rx", "fill", "fill-opacity", "stroke"],
+  text: ["x", "y"],
+};
 
 function picture(text) {
   const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
