@@ -236,12 +236,17 @@ absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how
   }
   absl::StatusOr<Job> done = watch(over ? std::optional(*over + kSettle) : std::nullopt);
   if (absl::IsDeadlineExceeded(done.status()) && seen.progress.workers > 0) done = watch(*over + kFinish);
+  // The error of a call would not say where the results are if the coordinator has gone away just now.
+  const auto cancel = [&] {
+    const absl::Status cancelled = context.service.cancel_job(job.name, kEnd).status();
+    return absl::IsUnavailable(cancelled) ? context.service.unreachable(job.name) : cancelled;
+  };
   if (lonely && lonely->gave_up()) {
-    WL_RETURN_IF_ERROR(context.service.cancel_job(job.name, kEnd).status());
+    WL_RETURN_IF_ERROR(cancel());
     return absl::UnavailableError(lonely->message());
   }
   if (!absl::IsDeadlineExceeded(done.status())) return done;
-  WL_RETURN_IF_ERROR(context.service.cancel_job(job.name, kEnd).status());
+  WL_RETURN_IF_ERROR(cancel());
   done = watch(Clock::now() + kEnd);
   const bool nothing = done.ok() && done->state == JobState::kCancelled && !done->result;
   if (nothing || absl::IsDeadlineExceeded(done.status())) return budget_is_over(context, seen, how.budget_s);

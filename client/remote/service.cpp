@@ -166,12 +166,14 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
       on_lost(true);
     }
     std::this_thread::sleep_until(std::min(now + backoff.next(), give_up));
-    if (Clock::now() >= give_up) {
-      return absl::UnavailableError(cat("the coordinator at ", peer_.where,
-                                        " is unreachable; what was measured is in its store: ",
-                                        "start it again, then `warploom watch ", name, " --server ", peer_.where, "`"));
-    }
+    if (Clock::now() >= give_up) return unreachable(name);
   }
+}
+
+absl::Status Service::unreachable(const std::string& name) const {
+  return absl::UnavailableError(cat("the coordinator at ", peer_.where,
+                                    " is unreachable; what was measured is in its store: ",
+                                    "start it again, then `warploom watch ", name, " --server ", peer_.where, "`"));
 }
 
 absl::StatusOr<Job> Service::get_job(const std::string& name) {

@@ -153,6 +153,9 @@ class Service {
   absl::StatusOr<Job> watch_job(const std::string& name, const std::function<void(const Job&)>& on_change,
                                 const std::function<void(bool lost)>& on_lost, const WatchLimits& limits = {});
   absl::StatusOr<Job> get_job(const std::string& name);
+  // Returns the error of a command that waited for a job and no longer reaches the coordinator: Unavailable, with the
+  // command that goes on waiting.
+  absl::Status unreachable(const std::string& name) const;
   // Cancels a job. DeadlineExceeded: there is no answer within `patience`.
   absl::StatusOr<Job> cancel_job(const std::string& name, std::chrono::seconds patience = std::chrono::seconds(120));
   // Returns jobs without their results, newest first. `unfinished`: only those that are not done.

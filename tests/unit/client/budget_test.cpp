@@ -66,6 +66,17 @@ TEST_F(AwayCoordinator, BudgetEndsAWatchThatIsAlwaysBroken) {
   EXPECT_THAT(said_, HasSubstr("what was measured is"));
 }
 
+TEST_F(AwayCoordinator, IsUnreachableWhenTheJobIsToBeCancelled) {
+  tuning_.cancelled = grpc::Status(grpc::StatusCode::UNAVAILABLE, "shutting down");
+  tuning_.watch = [&](grpc::ServerContext*, grpc::ServerWriter<v1::Job>* writer) {
+    writer->Write(tuning_.job);
+    tuning_.cancels.wait(0);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(tune(), kExitUnreachable);
+  EXPECT_THAT(said_, HasSubstr("what was measured is in its store: start it again, then `warploom watch"));
+}
+
 TEST_F(AwayCoordinator, IsDrainedAndUndrained) {
   EXPECT_EQ(run({"drain"}), kExitDone) << said_;
   EXPECT_THAT(printed_, HasSubstr("workers get no new work"));

@@ -55,6 +55,7 @@ struct FakeTuning final : v1::TuningService::Service {
   std::function<grpc::Status(grpc::ServerContext*, grpc::ServerWriter<v1::Job>*)> watch;
   std::vector<v1::InspectResponse> parts;  // the answer of Inspect
   std::atomic<int> watches = 0, cancels = 0;
+  grpc::Status cancelled;  // the status of CancelJob
 
   grpc::Status CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest*, v1::Job* out) override {
     *out = job;
@@ -64,7 +65,7 @@ struct FakeTuning final : v1::TuningService::Service {
     ++cancels;
     cancels.notify_all();
     *out = job;
-    return grpc::Status::OK;
+    return cancelled;
   }
   grpc::Status WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest*,
                         grpc::ServerWriter<v1::Job>* writer) override {
