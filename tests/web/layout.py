@@ -32,7 +32,9 @@ def large(browser, charts):
         browser.size(width, 900)
         # The page may draw a chart again some time after its width has changed.
         browser.until(f"{DRAWN.replace('CHARTS', charts)}.every((one) => one.width > 0.65 * {width})", f"charts take a width of {width}")
-        for chart in browser.js(DRAWN.replace("CHARTS", charts)):
+        drawn = browser.js(DRAWN.replace("CHARTS", charts))
+        expect(drawn, f"there are no {charts}")
+        for chart in drawn:
             expect(chart["height"] >= 240 and chart["width"] <= width, f"on a screen of {width}: {chart}")
             expect(12 <= chart["text"] <= 20, f"on a screen of {width}, texts have {chart['text']} pixels")
         fits(browser, width)

@@ -37,9 +37,13 @@ struct Box {
   }
 };
 
+std::vector<std::string> pieces(const std::string& text, char separator) {
+  return absl::StrSplit(text, separator);
+}
+
 std::vector<Box> boxes_of(const std::string& picture) {
   std::vector<Box> boxes;
-  for (const std::string line : absl::StrSplit(picture, '\n')) {
+  for (const std::string& line : pieces(picture, '\n')) {
     int x = 0, y = 0, width = 0, height = 0;
     const char* format = "<rect class=\"wl-box\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"";
     if (std::sscanf(line.c_str(), format, &x, &y, &width, &height) == 4) boxes.push_back({x, y, x + width, y + height});
@@ -50,11 +54,11 @@ std::vector<Box> boxes_of(const std::string& picture) {
 // Returns the corners of every line.
 std::vector<std::vector<Point>> lines_of(const std::string& picture) {
   std::vector<std::vector<Point>> lines;
-  for (const std::string line : absl::StrSplit(picture, '\n')) {
+  for (const std::string& line : pieces(picture, '\n')) {
     const size_t path = line.find(" d=\"M");
     if (path == std::string::npos) continue;
     std::vector<Point>& points = lines.emplace_back();
-    for (const std::string step : absl::StrSplit(line.substr(path + 4, line.find('"', path + 4) - path - 4), ' ')) {
+    for (const std::string& step : pieces(line.substr(path + 4, line.find('"', path + 4) - path - 4), ' ')) {
       // "M1", "2" and "L3", "4" are points; "V5" and "H6" change one coordinate.
       const bool letter = std::isalpha(static_cast<unsigned char>(step[0])) != 0;
       const int at = std::stoi(letter ? step.substr(1) : step);
@@ -124,11 +128,11 @@ TEST(Picture, HasTheNumbersOfTheText) {
        {cover_one_per_op(graph, test_machine()).value(), cover_greedy(graph, test_machine()).value()}) {
     const CoverExplanation made = explain(graph, cover, test_machine()).value();
     size_t group = 0;
-    for (const std::string line : absl::StrSplit(made.text, '\n')) {
+    for (const std::string& line : pieces(made.text, '\n')) {
       // "  fused: 1.573 MB in 12.3 us; as 3 kernels ..." or "  alone: 1.573 MB in 12.3 us"
       if (!line.starts_with("  fused: ") && !line.starts_with("  alone: ")) continue;
       const std::string price = line.substr(9, line.find(';') - 9);
-      EXPECT_THAT(price, testing::ContainsRegex("^[0-9.]+ MB in [0-9.]+ us$"));
+      EXPECT_THAT(price, ::testing::ContainsRegex("^[0-9.]+ MB in [0-9.]+ us$"));
       EXPECT_THAT(made.picture, HasSubstr(cat(">g", group, ": ", price, "</text>")));
       ++group;
     }
