@@ -144,7 +144,7 @@ TEST(Picture, OfAFileFollowsTheThemeOfTheScreen) {
   const Graph graph = residual();
   const std::string drawn = explain(graph, cover_greedy(graph, test_machine()).value(), test_machine()).value().picture;
   const std::string file = themed(drawn);
-  EXPECT_THAT(file, testing::StartsWith("<svg "));
+  EXPECT_THAT(file, ::testing::StartsWith("<svg "));
   EXPECT_THAT(file, HasSubstr("@media screen and (prefers-color-scheme:dark)"));
   for (const char* kind : {"wl-picture", "wl-between", "wl-box"}) {
     EXPECT_THAT(drawn, HasSubstr(cat("class=\"", kind, "\"")));
