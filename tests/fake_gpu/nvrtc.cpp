@@ -131,7 +131,7 @@ int compile(Program& program, int count, const char* const* options) {
     for (const Kernel& kernel : kernels)
       if (kernel.fault == "-") out << kernel.text;
   }
-  const std::string command = "g++ -std=c++17 -O0 -w -fwrapv -ffp-contract=fast -fno-math-errno -fPIC -shared -s -o " +
+  const std::string command = "g++ -std=c++17 -O1 -w -fwrapv -ffp-contract=fast -fno-math-errno -fPIC -shared -s -o " +
                               stem + ".so " + stem + ".cpp > " + stem + ".log 2>&1";
   const bool made = std::system(command.c_str()) == 0;
   program.log = wl::testing::file_text(stem + ".log");
