@@ -22,8 +22,6 @@ SHELL := /bin/bash
 .PHONY: all build install setup python cluster peers demo check hook test test-long test-cluster packages wheel dist site bench bench-all bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
-# Tests that run at a time: three for every two processors, since tests of the service spend half of their time waiting.
-TEST_JOBS ?= $(shell echo $$(( ($(JOBS) * 3 + 1) / 2 )))
 PREFIX ?= /usr/local
 DEMO_OPTIONS ?=
 FUZZ_SECONDS ?= 30
@@ -60,7 +58,7 @@ endef
 # $(call run_tests,PRESET,CTEST OPTIONS) runs tests by ctest and keeps the output in ctest.log, whose last lines .ci/run prints at its end.
 define run_tests
 @mkdir -p build/$(1)
-ctest --preset $(1) -j $(TEST_JOBS) --no-tests=error $(2) 2>&1 | tee build/$(1)/ctest.log
+ctest --preset $(1) -j $(JOBS) --no-tests=error $(2) 2>&1 | tee build/$(1)/ctest.log
 endef
 
 build: python
