@@ -46,6 +46,13 @@ absl::Status budget_is_over(const Context& context, const Job& job, double budge
                                     "; what was measured is kept: the same command continues from here"));
 }
 
+// Cancels a job that the client waits for. The error of the call would not say where the results are if the coordinator
+// has gone away.
+absl::Status end_job(Service& service, const std::string& name) {
+  const absl::Status cancelled = service.cancel_job(name, kEnd).status();
+  return absl::IsUnavailable(cancelled) ? service.unreachable(name) : cancelled;
+}
+
 // What the first Ctrl-C ends while a job is followed: the job, or only this command.
 enum class OnInterrupt { kEndJob, kEndWatch };
 
@@ -74,7 +81,7 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, const Following& ho
       return;
     }
     std::fprintf(stderr, "\nstopping; the best kernels so far are kept (again: stop at once)\n");
-    absl::Status status = teller.cancel_job(job.name, kEnd).status();
+    const absl::Status status = end_job(teller, job.name);
     if (!status.ok()) std::fprintf(stderr, "cannot stop the job: %s\n", std::string(status.message()).c_str());
   });
   absl::StatusOr<Job> done =
@@ -236,17 +243,12 @@ absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how
   }
   absl::StatusOr<Job> done = watch(over ? std::optional(*over + kSettle) : std::nullopt);
   if (absl::IsDeadlineExceeded(done.status()) && seen.progress.workers > 0) done = watch(*over + kFinish);
-  // The error of a call would not say where the results are if the coordinator has gone away just now.
-  const auto cancel = [&] {
-    const absl::Status cancelled = context.service.cancel_job(job.name, kEnd).status();
-    return absl::IsUnavailable(cancelled) ? context.service.unreachable(job.name) : cancelled;
-  };
   if (lonely && lonely->gave_up()) {
-    WL_RETURN_IF_ERROR(cancel());
+    WL_RETURN_IF_ERROR(end_job(context.service, job.name));
     return absl::UnavailableError(lonely->message());
   }
   if (!absl::IsDeadlineExceeded(done.status())) return done;
-  WL_RETURN_IF_ERROR(cancel());
+  WL_RETURN_IF_ERROR(end_job(context.service, job.name));
   done = watch(Clock::now() + kEnd);
   const bool nothing = done.ok() && done->state == JobState::kCancelled && !done->result;
   if (nothing || absl::IsDeadlineExceeded(done.status())) return budget_is_over(context, seen, how.budget_s);
