@@ -69,6 +69,20 @@ export function steps(points) {
   return better;
 }
 
+// Returns the corners of the steps of `better`, at which the best time changes.
+function stairs(better, x, y) {
+  return better.flatMap(([trial, ns], at) =>
+    at > 0 ? [[x(trial), y(better[at - 1][1])], [x(trial), y(ns)]] : [[x(trial), y(ns)]]);
+}
+
+// Returns the axes of a chart of trials up to `last`, and the title of its vertical axis.
+function axes(last, x, width, title) {
+  const bottom = heightOf(width) - BOTTOM, right = width - RIGHT;
+  return [...wholeTicks(last, width / 80).map((value) => text(x(value), bottom + 17, "middle", String(value))),
+    line("axis", [LEFT, TOP], [LEFT, bottom], [right, bottom]),
+    text((LEFT + right) / 2, heightOf(width) - 8, "middle", "trial"), text(2, 14, "start", title)];
+}
+
 // Draws a small curve for a table: the best time so far, by trial.
 export function spark(better, trials, name) {
   const width = 140, height = 34;
@@ -76,12 +90,7 @@ export function spark(better, trials, name) {
   const most = better[0][1], least = better[better.length - 1][1];
   const x = (trial) => 2 + (width - 4) * trial / Math.max(trials - 1, 1);
   const y = logarithmic(least * 0.98, most * 1.02, height - 3, 3);
-  const points = [];
-  better.forEach(([trial, ns], at) => {
-    if (at > 0) points.push([x(trial), y(better[at - 1][1])]);
-    points.push([x(trial), y(ns)]);
-  });
-  points.push([x(Math.max(trials - 1, better[better.length - 1][0])), y(least)]);
+  const points = [...stairs(better, x, y), [x(Math.max(trials - 1, better[better.length - 1][0])), y(least)]];
   const label = `${name}: from ${time(most)} to ${time(least)} in ${trials} trials`;
   return picture(width, height, label, line("best", ...points));
 }
@@ -98,17 +107,10 @@ export function searches(groups, width) {
   const x = (trial) => LEFT + (right - LEFT) * trial / last, y = logarithmic(1, most, bottom, TOP);
   const parts = [0, 0.25, 0.5, 0.75, 1].map((share) => most ** share)
     .flatMap((value) => grid(y(value), right, `${Number(value.toPrecision(3))}x`));
-  for (const value of wholeTicks(last, width / 80)) parts.push(text(x(value), bottom + 17, "middle", String(value)));
-  parts.push(line("axis", [LEFT, TOP], [LEFT, bottom], [right, bottom]),
-    text((LEFT + right) / 2, height - 8, "middle", "trial"), text(2, 14, "start", "best time so far / best time"));
+  parts.push(...axes(last, x, width, "best time so far / best time"));
   const kind = (number) => `c${number % COLOURS} d${Math.floor(number / COLOURS) % DASHES}`;
   searched.forEach(({better}, number) => {
-    const path = [];
-    better.forEach(([trial, ns], at) => {
-      if (at > 0) path.push([x(trial), y(better[at - 1][1] / final(better))]);
-      path.push([x(trial), y(ns / final(better))]);
-    });
-    parts.push(line(`curve ${kind(number)}`, ...path, [right, bottom]));
+    parts.push(line(`curve ${kind(number)}`, ...stairs(better, x, (ns) => y(ns / final(better))), [right, bottom]));
   });
   return el("figure", {}, picture(width, height, "Best time of each group by trial, over its last", ...parts),
     el("ul", {class: "keys"}, ...searched.map(({name}, number) =>
@@ -129,9 +131,7 @@ export function curve(points, outcomes, defaultNs, name, width) {
   const x = (trial) => LEFT + (right - LEFT) * trial / Math.max(last, 1);
   const y = logarithmic(least, most, bottom, TOP);
   const parts = ticks(least, most).flatMap((value) => grid(y(value), right, time(value)));
-  for (const value of wholeTicks(last, width / 80)) parts.push(text(x(value), bottom + 17, "middle", String(value)));
-  parts.push(line("axis", [LEFT, TOP], [LEFT, bottom], [right, bottom]),
-    text((LEFT + right) / 2, height - 8, "middle", "trial"), text(2, 14, "start", "time of a run"));
+  parts.push(...axes(last, x, width, "time of a run"));
   if (defaultNs !== null && defaultNs <= most && defaultNs >= least) {
     parts.push(line("default", [LEFT, y(defaultNs)], [right, y(defaultNs)]),
       text(right, y(defaultNs) - 5, "end", "before"));
@@ -145,13 +145,7 @@ export function curve(points, outcomes, defaultNs, name, width) {
         svg("title", {}, `trial ${trial}: ${time(ns)}`)));
     }
   }
-  const path = [];
-  better.forEach(([trial, ns], at) => {
-    if (at > 0) path.push([x(trial), y(Math.min(better[at - 1][1], most))]);
-    path.push([x(trial), y(Math.min(ns, most))]);
-  });
-  path.push([x(last), y(best)]);
-  parts.push(line("best", ...path));
+  parts.push(line("best", ...stairs(better, x, (ns) => y(Math.min(ns, most))), [x(last), y(best)]));
   return el("figure", {}, picture(width, height, `${name}: best time against trial number`, ...parts),
     el("figcaption", {}, `Best time against trial number: from ${time(better[0][1])} at trial ${better[0][0]} to ` +
       `${time(best)} at trial ${better[better.length - 1][0]}, of ${points.length} trials. Dots are correct trials, ` +
