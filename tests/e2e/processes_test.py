@@ -5,9 +5,9 @@ job end, the candidates are those of an undisturbed run with the same seed, and 
 import sqlite3
 
 import graphs
-from harness import WHOLE, Scratch, expect, until
+from harness import Scratch, expect, until
 
-TRIALS = 24 if WHOLE else 12
+TRIALS = 24
 
 
 class Fleet:

@@ -21,13 +21,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Point {
+struct Corner {
   int x, y;
 };
 struct Box {
   int left, top, right, bottom;
   // Whether a horizontal, vertical or slanted line has points inside the box; its edges are not inside.
-  bool is_crossed(Point a, Point b) const {
+  bool is_crossed(Corner a, Corner b) const {
     constexpr int kSteps = 200;
     for (int i = 0; i <= kSteps; ++i) {
       const double x = a.x + (b.x - a.x) * i / double{kSteps}, y = a.y + (b.y - a.y) * i / double{kSteps};
@@ -52,12 +52,12 @@ std::vector<Box> boxes_of(const std::string& picture) {
 }
 
 // Returns the corners of every line.
-std::vector<std::vector<Point>> lines_of(const std::string& picture) {
-  std::vector<std::vector<Point>> lines;
+std::vector<std::vector<Corner>> lines_of(const std::string& picture) {
+  std::vector<std::vector<Corner>> lines;
   for (const std::string& line : pieces(picture, '\n')) {
     const size_t path = line.find(" d=\"M");
     if (path == std::string::npos) continue;
-    std::vector<Point>& points = lines.emplace_back();
+    std::vector<Corner>& points = lines.emplace_back();
     for (const std::string& step : pieces(line.substr(path + 4, line.find('"', path + 4) - path - 4), ' ')) {
       // "M1", "2" and "L3", "4" are points; "V5" and "H6" change one coordinate.
       const bool letter = std::isalpha(static_cast<unsigned char>(step[0])) != 0;
