@@ -12,8 +12,8 @@
 namespace wl {
 
 // The largest number of bytes that a lane (one thread) may spill to device memory. To spill a few registers around a
-// function call costs nothing, but a tile that is kept in device memory is slow. Workers reject kernels that spill
-// more, and search strategies avoid such kernels.
+// function call costs nothing, but a kernel is slow if it keeps a whole tile in device memory. Workers reject kernels
+// that spill more, and search strategies avoid such kernels.
 inline constexpr int64_t kMostSpill = 32;
 
 std::string code_text(const CodeFacts& code);

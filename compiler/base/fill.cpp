@@ -38,7 +38,8 @@ double scale_of(const Fill& fill) {
   return std::ldexp(std::nearbyint(std::ldexp(fraction, 32)), exponent - 32);
 }
 
-// Number of elements of a block; it is a constant because g++ -O2 vectorises only loops with a constant trip count.
+// Number of elements that are generated at a time (a block). It is a constant because g++ -O2 vectorises only loops
+// with a constant trip count.
 constexpr int kBlock = 64;
 
 [[gnu::always_inline]] inline void normal_block(uint64_t key, uint64_t begin, double mean, double scale, float* out) {
@@ -97,9 +98,9 @@ uint32_t encode(double value, const SmallFloat& to) {
   return sign | std::min(bits, to.overflow);
 }
 
-// Does what encode() does for a block of kBlock values of a 16-bit format. If all results are normal numbers,
-// vectorised arithmetic on the bits of the doubles encodes them; else encode() is called for every element of the
-// block.
+// Encodes a block of kBlock values in a 16-bit format, with the same results as encode(). If all results are normal
+// numbers, vectorised arithmetic on the bits of the doubles encodes them; else encode() is called for every element of
+// the block.
 void encode_block(const double* values, const SmallFloat& to, uint16_t* out) {
   const int shift = 52 - to.mantissa;
   const auto rebias = static_cast<uint64_t>(1023 + to.emin - 1) << to.mantissa;

@@ -18,9 +18,9 @@ void add(Encoder& out, const Device& device) {
   for (const std::string& compiler : device.compilers) out.text(compiler);
   out.text(device.compiler_versions);
   if (!device.details.empty())
-    // Empty details are left out, so that digests of CPU records stay as they were before GPUs were supported.
+    // Empty Device::details are left out of the digest, so that digests of CPU records stay as they were before GPUs.
     out.text(device.details);
-  // An empty list of libraries is left out, so that older digests stay valid.
+  // An empty Device::libraries is left out of the digest, so that digests of older records stay valid.
   if (!device.libraries.empty()) out.text(device.libraries);
 }
 
@@ -41,10 +41,10 @@ void add(Encoder& out, const Source& source) {
   out.integer(source.grid).integer(source.threads).integer(source.scratch_bytes);
   if (source.load_bytes != 0 || source.store_bytes != 0) out.integer(source.load_bytes).integer(source.store_bytes);
   if (source.passes != 1 || source.work_bytes != 0)
-    // The number of passes and the size of the workspace are left out for kernels of one pass without a workspace, so
-    // that digests of older records stay valid.
+    // For kernels of one pass without a workspace, the number of passes and the size of the workspace are left out of
+    // the digest, so that digests of older records stay valid.
     out.integer(source.passes).integer(source.work_bytes);
-  // An empty name of a library is left out, so that older digests stay valid.
+  // An empty Source::library is left out of the digest, so that digests of older records stay valid.
   if (!source.library.empty()) out.text(source.library);
 }
 
@@ -66,7 +66,8 @@ std::string record_digest(const KernelRecord& record) {
   for (int64_t count : record.outcomes) out.integer(count);
   out.integer(record.bytes).integer(record.ops).real(record.flops);
   out.real(record.compile_s).real(record.check_s).real(record.measure_s);
-  // Both names of workers are left out if the first is empty, so that digests of older records stay valid.
+  // If measured_by is empty, both names of workers are left out of the digest, so that digests of older records stay
+  // valid.
   if (!record.measured_by.empty()) out.text(record.measured_by).text(record.confirmed_by);
   return out.hash();
 }

@@ -27,13 +27,13 @@ struct TuneOptions {
   uint64_t seed = 0;
   std::string strategy = "portfolio";
   std::string effort = "default";  // how much is searched for each group: quick, default or thorough
-  std::string cover = "stitched";  // how ops are grouped into kernels: a name of compiler/cover/table/covers.def
+  std::string cover = "stitched";  // how ops are grouped into kernels: a cover named in compiler/cover/table/covers.def
   bool cold = false;
   bool require_cached = false;
   bool retune = false;
-  int64_t at_once = 0;             // how many rounds of a group may be measured at once; 0: one for each of its workers
-  bool kernels_alone = false;      // whether the cover is chosen by the times of its kernels, and not timed as a whole
-  std::string libraries = "none";  // the library that candidates may call: a name of kLibraries
+  int64_t at_once = 0;             // how many rounds of one group may be measured at once; 0: follows from the workers
+  bool kernels_alone = false;      // whether a cover is chosen by its kernels' times alone, and never timed as a whole
+  std::string libraries = "none";  // the library that candidates may call: a name in kLibraries, or kNoLibraries
   std::optional<Device> device;    // the machine to tune for; absent: the coordinator chooses among its workers
   bool operator==(const TuneOptions&) const = default;
 };
@@ -48,11 +48,11 @@ inline int64_t promotion_of(int64_t phase) {
 inline bool confirms(int64_t phase) {
   return phase > kConfirmation;
 }
-// Returns the name of the worker to which a process belongs; processes are called NAME#EPOCH.
+// Returns the name of the worker to which a process belongs. A process is called NAME#EPOCH; the worker's name is NAME.
 inline std::string name_of_process(std::string_view process) {
   return std::string(process.substr(0, process.rfind('#')));
 }
-// A trial as the store keeps it, with its phase and its worker.
+// A trial as the store keeps it, with its phase and the worker process that reported it.
 struct PhaseTrial {
   int64_t phase = 0;
   Trial trial;
@@ -145,12 +145,12 @@ struct GroupResult {
   std::string plan;
   std::string record_digest;
   std::string measured_by = {}, confirmed_by = {};  // the workers that measured the kernel, as in KernelRecord
-  bool built = false;                               // whether a coordinator's own compilers made the same object
+  bool built = false;                               // whether a coordinator compiled the source to the same object
   bool operator==(const GroupResult&) const = default;
 };
 
-// Returns the result of a group with the fields that can be copied from its record. Left unset are how often the group
-// occurs, the figures of the default kernels, and `source`.
+// Returns the result of a group with the fields that can be copied from its record. These fields are left unset:
+// `count`, `source`, and the figures of the default kernels.
 GroupResult group_of(const KernelRecord& record);
 
 struct ResultBuffer {
@@ -175,8 +175,8 @@ struct Binding {
   bool operator==(const Binding&) const = default;
 };
 
-// A cover of the graph (its division into kernels) that was timed as a whole: all its kernels ran one after another, in
-// turns with other covers.
+// A cover of the graph (its division into kernels) that was timed as a whole: all its kernels ran one after another,
+// alternating with those of other covers.
 struct TimedCover {
   std::string name;  // name of the cover: "planned", "greedy", and so on
   int64_t kernels = 0, bytes = 0;
@@ -205,7 +205,7 @@ struct JobResult {
   int64_t cover_rounds = 0;             // how often the cover was changed because of measured times
   bool cover_certified = false;         // whether every candidate that could improve the cover was measured
   std::vector<TimedCover> covers = {};  // the covers that were timed as a whole; empty: none was
-  MeasuredRates rates = {};             // rates of the device, from a worker that was connected when the job ended
+  MeasuredRates rates = {};             // the device's rates, measured by a worker that was connected at the job's end
   // Returns the time in ns of the whole program, whose kernels run one after another: undisturbed_ns() of the chosen
   // cover or, if the program is a single kernel, of that kernel; 0 if the program was not timed as a whole.
   double whole_ns() const;
@@ -224,7 +224,7 @@ struct GroupProgress {
   std::string name;  // name of the group for people, with its first op and shape
   int64_t trials_done = 0, trials_total = 0;
   int64_t count = 0;
-  double best_ns = 0, default_ns = 0;  // best time so far, and that of the default kernels, in ns; 0: not measured
+  double best_ns = 0, default_ns = 0;  // in ns: best time so far, and time of the default kernels; 0: not measured
   OutcomeCounts outcomes{};
   bool done = false;
   bool cached = false;

@@ -43,15 +43,16 @@ struct MatmulCall {
   bool operator==(const MatmulCall&) const = default;
 };
 
-// The largest number of algorithms that are tried for a product, and the bytes of memory that an algorithm may use
-// beside the arguments. NVIDIA recommends that much memory for its largest GPUs.
+// The largest number of algorithms that are tried for a product, and the bytes of workspace that an algorithm may use
+// besides the arguments. NVIDIA recommends a workspace of this size for its largest GPUs.
 inline constexpr int kMostAlgorithms = 8;
 inline constexpr int64_t kMatmulWorkBytes = int64_t{32} << 20;
 
 // Returns the call as one line of JSON.
 std::string matmul_text(const MatmulCall& call);
 // Parses the output of matmul_text(). An InvalidArgument error says what is wrong with the text, or which matrices do
-// not fit each other. The number of the kernel's arguments and their lengths are not known here and not checked.
+// not fit each other. It is not checked whether the matrices lie within the kernel's arguments, whose number and
+// lengths are not known here.
 absl::StatusOr<MatmulCall> parse_matmul(std::string_view text);
 
 }  // namespace wl

@@ -20,7 +20,8 @@ bool all_of(std::string_view value, std::string_view others) {
   });
 }
 
-// Returns the length in bytes of the UTF-8 character that begins at `at`; 0 if no valid character begins there.
+// Returns the length in bytes of the UTF-8 character that begins at byte `at` of `text`; 0 if no valid character begins
+// there.
 size_t utf8_length(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned lead = byte(at), next = byte(at + 1);
@@ -37,7 +38,7 @@ size_t utf8_length(std::string_view text, size_t at) {
   return length;
 }
 
-// Whether a text of kind kName or kText may contain the character of `length` bytes that begins at `at`.
+// Whether a text of kind kName or kText may contain the character of `length` bytes that begins at byte `at` of `text`.
 bool allowed(std::string_view text, size_t at, size_t length, TextKind kind) {
   const auto first = static_cast<unsigned char>(text[at]);
   if (kind == TextKind::kText) return first != 0;

@@ -1,4 +1,4 @@
-// Checks of names and texts that come from outside this process: from a message, a store or a manifest. They are
+// Checks of names and texts that come from outside this process: from a message, a store or a manifest. Such texts are
 // checked where a message or a file becomes a record (proto/limits.h, client/program/manifest.h) and nowhere else. So
 // code that has a record may use the names in it in a path, or print them.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace wl {
 
-// Number of hexadecimal digits of a SHA-256, of a trace id.
+// The numbers of hexadecimal digits of a SHA-256 and of a trace id.
 inline constexpr size_t kDigestDigits = 64, kTraceDigits = 32;
 
 // Whether all characters are hexadecimal digits in lower case; true for an empty text.

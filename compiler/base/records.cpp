@@ -22,9 +22,9 @@ std::string Device::detail(std::string_view detail_name) const {
 }
 
 std::string compiler_of(const std::string& environment, const Source& source) {
-  // An environment is a list of compilers and their versions. That of a GPU also has an entry for the driver, named by
-  // the target's family. The source of a GPU kernel does not name its compiler, so the first entry that is not the
-  // driver's is returned.
+  // An environment is a list of compilers and their versions. The environment of a GPU also has an entry for the
+  // driver, whose name is the target's family ("cuda=..."). The source of a GPU kernel does not name its compiler, so
+  // the first entry that is not the driver's is returned.
   const std::string driver = absl::StrCat(source.target.substr(0, source.target.find(':')), "=");
   for (size_t at = 0; at < environment.size();) {
     const size_t end = std::min(environment.find("; ", at), environment.size());

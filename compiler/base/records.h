@@ -72,8 +72,9 @@ struct Source {
   bool operator==(const Source&) const = default;
 };
 
-// The resources of a unit of a GPU (an SM or CU), as far as they limit a kernel's code. Registers are of 32 bits. If
-// `wave` is 0, code is not checked against them.
+// The limits of a GPU that a kernel's code must keep. `wave`: the threads of a wave; 0: code is not checked against
+// these limits. block_*: the most threads, and bytes of shared memory, of a block. unit_*: the threads, blocks, 32-bit
+// registers and bytes of shared memory of a unit (an SM or CU). lane_registers: the most registers of a thread.
 struct CodeLimits {
   int wave = 0;
   int block_threads = 0, unit_threads = 0, unit_blocks = 0;
@@ -85,9 +86,9 @@ struct CodeLimits {
 // What a compiler made of a GPU kernel, known before the kernel runs. compiler/base/code.h has the text form. If
 // `registers` is 0, all fields are unknown.
 struct CodeFacts {
-  int registers = 0;                         // registers of each lane
+  int registers = 0;                         // 32-bit registers of each lane (thread)
   int64_t spill_bytes = 0, stack_bytes = 0;  // bytes per lane, in device memory, for spills and for the stack
-  // Bytes of shared memory of a block: declared in the kernel, added at launch.
+  // Bytes of shared memory of a block: those that the kernel's code declares, and those that the launch adds.
   int64_t static_shared = 0, dynamic_shared = 0;
   // Bytes of a lane's widest and narrowest access to device memory; 0: there is no such access or, for stores, its
   // width is not known.
@@ -129,10 +130,10 @@ struct Recipe {
   int max_repeats = 200;
   int64_t budget_ns = 150'000'000;       // time in ns that measuring one candidate may take
   int64_t deadline_ns = 20'000'000'000;  // time in ns for one candidate as a whole; after that the runner is killed
-  // Timing ends early if all samples, at least two, exceed best_ns by this factor.
+  // Timing of a candidate ends early if all its samples, at least two, exceed best_ns by this factor.
   double hopeless_factor = 2.0;
   int64_t best_ns = 0;      // the group's best undisturbed_ns() when the batch was leased; 0: none yet
-  bool interleave = false;  // whether the candidates take turns in rounds, as in a promotion
+  bool interleave = false;  // whether the candidates are timed in turns, round after round, as in a promotion
   int threads = 0;          // threads that run a CPU kernel; 0: as many as its Source says
   double lost_factor = 0;   // if > 0: after some rounds, candidates slower than the best one by this factor are dropped
   bool operator==(const Recipe&) const = default;
@@ -144,7 +145,7 @@ inline constexpr const char* kOutcomeNames[] = {"correct", "compile_error", "wro
 
 // One kernel to compile, check and time.
 struct Candidate {
-  int64_t trial = 0;  // number of the trial in its group, from 0
+  int64_t trial = 0;  // number of the trial in the group's search, from 0
   std::string plan;   // plan text, kept for logs and provenance
   Source source;
   bool operator==(const Candidate&) const = default;
@@ -202,30 +203,30 @@ struct Batch {
   std::vector<Check> checks;  // checks[0] is done before a candidate is timed; in a promotion all are done
   Recipe recipe;
   std::vector<Candidate> candidates;
-  // If there are any chains, the worker times each chain as a whole, in turns with the others, and reports one trial
-  // for each. The candidates are then the kernels that the chains consist of; these were verified before.
+  // If there are any chains, the worker times each chain as a whole, in turns with the other chains, and reports one
+  // trial for each chain. The candidates are then the kernels of the chains; earlier batches have verified them.
   std::vector<KernelChain> chains = {};
   bool keep_objects = false;  // whether compiled objects are uploaded with the report
-  CodeLimits limits;          // limits of the GPU's multiprocessors, which a kernel's code must keep; unset for CPUs
+  CodeLimits limits;          // limits of the GPU that a candidate's compiled code must keep; unset for CPUs
 };
 
 // Key of the entry of Device::details that names the sandbox in which the device's worker runs compilers and
 // candidates: "bubblewrap" or "none".
 inline constexpr std::string_view kSandboxDetail = "sandbox";
 
-// A machine as its worker describes it. The fingerprint is part of the problem key.
+// A machine as its worker describes it. The machine's fingerprint is part of the keys of problems.
 struct Device {
   std::string target;  // name of the best row of kTargets that the machine can run, e.g. "cpu:avx512"
   std::string name;    // name of the processor, e.g. "AMD EPYC ..."
   int threads = 1;     // number of hardware threads that may be used
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
   std::vector<std::string> compilers;  // names of the usable compilers: "gcc", "clang"
-  std::string compiler_versions;       // the environment of records made on this device; part of their identity
+  std::string compiler_versions;       // versions of the compilers; with `libraries`, the environment of records
   // For a GPU `threads` is the number of units (SMs, CUs), l1_bytes is a unit's shared memory and l3_bytes is 0.
   // `details` records the device's memory, driver, clocks, MIG mode and power limit, as "name=value" separated by
   // spaces. It is not part of the identity.
   std::string details = {};
-  // The library that candidates may call, with its version: "onednn=2.6.3"; empty: none. The text is a part of the
+  // The library that candidates may call, with its version: "onednn=2.6.3"; empty: none. This text is part of the
   // environment and of the keys of records.
   std::string libraries = {};
   std::string fingerprint() const;                         // returns "target|name|tTHREADS|L1/L2/L3"

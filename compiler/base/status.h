@@ -14,8 +14,8 @@
 
 namespace wl {
 
-// cat() and append() are absl::StrCat and absl::StrAppend that also accept std::string_view, which those of Debian's
-// absl do not.
+// cat() and append() do what absl::StrCat and absl::StrAppend do, but also accept std::string_view, which the functions
+// of Debian's absl do not.
 template <typename T>
 const T& catable(const T& value) {
   return value;

@@ -48,7 +48,7 @@ bool have_near_words(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
-  // Number of letters of the longest names that are compared; nobody types longer ones by hand.
+  // Number of letters of the longest names that are compared; nobody types longer names by hand.
   constexpr size_t kLongest = 64;
   if (word.empty() || word.size() > kLongest) return "";
   int least = farthest(word) + 1;

@@ -18,7 +18,7 @@ int edit_distance(std::string_view a, std::string_view b);
 // near "--allow-tf32".
 std::string suggestion(std::string_view word, const std::vector<std::string>& names);
 
-// Returns suggestion() for `word` among the names of the table's rows and the names in `more`.
+// Returns suggestion() for `word` among the names of all rows in the table `rows` and the names in `more`.
 template <typename Rows>
 std::string suggestion_of(std::string_view word, const Rows& rows, std::vector<std::string> more = {}) {
   for (const auto& row : rows) more.emplace_back(row.name);

@@ -1,7 +1,7 @@
 // A Work limits how much work the compiler does for one request, and knows whether the caller still waits for the
-// answer. It is passed to every function that may take long: a walk over a graph, a search, the stages of a plan. The
-// results of these functions do not depend on it, so compilation stays a pure function: with a Work it has the same
-// result or none.
+// answer. It is passed to every function that may take long: a walk over a graph, a search, the stages of a plan. A
+// Work does not change the results of these functions, so compilation stays a pure function: with a Work, it has the
+// same result as without, or none.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,8 @@ class Work {
   absl::Status status_;
 };
 
-// These are go_on() and status() for a pointer that may be null. Null stands for a caller that waits without any limit.
+// These functions do the same as Work::go_on() and Work::status(), for a pointer that may be null. Null stands for a
+// caller that waits without any limit.
 inline bool go_on(Work* work, uint64_t steps) {
   return work == nullptr || work->go_on(steps);
 }

@@ -11,9 +11,9 @@ namespace wl {
 namespace {
 
 // Makes the four graphs of CarriedParts. In the graph of a turn (an iteration over a part of the carried axis), the
-// carried axis is the first dimension of a value. The result's rows are then neighbours in memory, so that reductions
-// need no sums across a vector, and contractions need not pack these values. An input in another order is transposed
-// first, by a stage of its own, since its vectors would otherwise be gathered.
+// carried axis is the first dimension of values. Neighbours in memory then belong to different rows of the result, so
+// reductions need no sums across lanes, and contractions need not pack these values. An input in another order is first
+// transposed by a stage of its own, since its vectors would otherwise be gathered.
 class Parts {
  public:
   Parts(const Graph& group, const CarriedAxis& axis, const Slab& slab, bool in_place)
@@ -114,7 +114,7 @@ class Parts {
     return static_cast<int>(made_.values.size()) - 1;
   }
 
-  // Adds to the graph `turn`: the reduction, the factor that corrects earlier sums, and the function's values.
+  // Adds to the graph `turn` the reduction r, the factor that corrects earlier sums, and the values of function(x - r).
   void carry_reduction() {
     const Node& node = from_.nodes[function_.reduction];
     const Op combine = combine_of(node.op);
@@ -179,7 +179,7 @@ class Parts {
                           const std::vector<Factor>& factors) {
     Node node = from_.nodes[id];
     const DType dtype = std::exchange(node.dtype, DType::f32);
-    // Adds r - r, which is 0 unless the reduction r is infinite or NaN. There it is NaN, as function(x - r) is.
+    // Adds r - r: 0, or NaN where the reduction r is infinite or NaN, since function(x - r) is NaN there too.
     const NodeId reduction = after_.read({.value = value_of_[function_.reduction]}, from_.nodes[function_.reduction]);
     const NodeId nothing = after_.spread(after_.sub(reduction, reduction), node, rows);
     NodeId value = after_.add(after_.read({.value = held}, node), nothing);
@@ -210,7 +210,7 @@ class Parts {
                                        std::find(node.ints.begin(), node.ints.end(), dim(id)) == node.ints.end());
   }
 
-  // Builds the function's values without their constant `factors`, by which their sums are multiplied later.
+  // Builds node `id` without its factors that are constant along the axis; these go to `factors`, for the sums later.
   InTurn multiple(NodeId id, std::vector<Factor>& factors) {
     if (id == function_.value) return turn_memo_[id];
     const Node& node = from_.nodes[id];
@@ -259,7 +259,7 @@ class Parts {
     return perm;
   }
 
-  // Whether the node is a slice of an input, or a reshape or transpose of such a slice.
+  // Whether the node is an input of the group, or a view of one through any views except broadcasts.
   bool is_view(NodeId id) const {
     const Node& node = from_.nodes[id];
     if (node.op == Op::input) return slab_.origin[id] >= 0 && group_.nodes[slab_.origin[id]].op == Op::input;
@@ -267,7 +267,7 @@ class Parts {
            is_view(node.operands[0]);
   }
 
-  // An iteration's part of an input, copied by the graph `place` so that the carried axis is its first dimension.
+  // Returns an iteration's part of an input, copied by the graph `place` with the carried axis as first dimension.
   NodeId placed(NodeId id) {
     const NodeId value = place_.copy(id, 1, dim_first(id));
     const auto [known, is_new] = placed_.try_emplace(value, -1);
@@ -318,7 +318,7 @@ class Parts {
     return {turn_.add_node(std::move(node)), first_there};
   }
 
-  // Builds contraction `id` of an iteration, times `scale`, of the operands `a` and `b`. `sums`: its result is f32.
+  // Builds contraction `id`, times `scale`; builds `a` and `b`, its operands, if not given. `sums`: the result is f32.
   NodeId contraction(NodeId id, InTurn a, InTurn b, bool out_first, double scale, bool sums = false) {
     const Node& node = from_.nodes[id];
     Einsum einsum = parse_einsum(node.text).value();
@@ -348,7 +348,7 @@ class Parts {
     return scale == 1 ? product : turn_.mul(product, turn_.constant_like(scale, product));
   }
 
-  // A value that no iteration changes, computed before all of them, times `scale` and transposed by `perm`.
+  // Returns a value that no iteration changes, computed before the first one, times `scale` and transposed by `perm`.
   NodeId prepare(NodeId id, double scale, const std::vector<int64_t>& perm) {
     const NodeId value = before_.copy(id, scale, perm);
     const int number = add_value("prepared", before_.node(value), std::nullopt);

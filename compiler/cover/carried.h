@@ -20,7 +20,7 @@ struct CarriedValue {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
-  std::optional<double> start;  // initial value of every element; nullopt: the work stores the value before it reads it
+  std::optional<double> start;  // initial value of every element; nullopt: a stage stores the value before any reads it
   int becomes = -1;             // index of the value that receives this one after each iteration; -1: none
   bool of_turn = false;         // whether the shape depends on the number of elements of an iteration
 };
@@ -46,7 +46,8 @@ struct CarriedParts {
 
 // Divides the work of a block into CarriedParts. `slab`: the block's share of one iteration along `axis`. `in_place`:
 // inputs are read in the order that they have in memory, as stages with values in registers need it. InvalidArgument,
-// with the reason: the group reduces something over the axis that is no multiple of the function's values.
+// with the reason: the group reduces something over the axis that is no multiple of the values of the corrected
+// function of x - r.
 absl::StatusOr<CarriedParts> carried_parts(const Graph& group, const CarriedAxis& axis, const Slab& slab,
                                            bool in_place = false);
 

@@ -49,8 +49,7 @@ class Dimensions {
     for (size_t id = 0; id < graph.nodes.size(); ++id) join(static_cast<NodeId>(id));
   }
 
-  // Returns the axis that `dimension` of `node` belongs to; nothing if two dimensions of some value belong to that
-  // axis.
+  // Returns the axis that `dimension` of `node` belongs to; nullopt if two dimensions of one value belong to that axis.
   std::optional<CarriedAxis> axis_of(NodeId node, size_t dimension) {
     CarriedAxis axis;
     const int wanted = root(first_[node] + static_cast<int>(dimension));

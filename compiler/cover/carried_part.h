@@ -15,8 +15,8 @@ class PartBuilder : public Builder {
  public:
   PartBuilder(const Slab& slab, CarriedParts::Part& part) : slab_(slab), part_(part) {}
 
-  // Returns the input of the part's graph that stands for `end` (what an input or output stands for). If there is none
-  // yet, adds one with the type and shape of `like`.
+  // Returns the input of the part's graph that stands for `end`: an input or iota of the group, or a carried value. If
+  // there is no such input yet, adds one with the dtype and shape of `like`.
   NodeId read(const CarriedEnd& end, const Node& like);
   void write(int value, NodeId node);
   // Copies a node of the slab and everything that it is computed from.

@@ -21,7 +21,7 @@ absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machin
 struct CoverMemo;  // defined in compiler/cover/values.h
 struct GreedyOptions {
   bool contractions_alone = false;  // whether every contraction is a kernel of its own, like a library call
-  CoverMemo* memo = nullptr;        // a cache of answers about groups, from earlier covers on the same machine
+  CoverMemo* memo = nullptr;        // a cache of what is known about groups, from earlier covers for this machine
   Work* work = nullptr;
 };
 // Greedy fusion: merges producers with consumers, the pair that saves most bytes of memory traffic first. A merged
@@ -30,8 +30,8 @@ struct GreedyOptions {
 absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine, const GreedyOptions& options = {});
 
 // Returns the groups of `greedy`, which cover_greedy() made for the same graph and machine. Neighbours are stitched
-// into one kernel (stitching.h) where that saves more memory traffic than it costs: blocks read some inputs repeatedly,
-// and spill values from their cache.
+// into one kernel (stitching.h) where the memory traffic that this saves exceeds what it adds, since blocks read some
+// inputs repeatedly and spill values from their cache.
 absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine, const Cover& greedy,
                                      Work* work = nullptr);
 

@@ -60,7 +60,7 @@ class Explanation {
     return out;
   }
 
-  // Returns for each group its traffic and time, as in text().
+  // Returns for each group its memory traffic and modelled time, written as in text().
   std::vector<std::string> prices() const {
     std::vector<std::string> out;
     for (const absl::StatusOr<Cost>& cost : written_) out.push_back(price_text(*cost));
@@ -112,7 +112,7 @@ class Explanation {
     return priced(values_.group(ops), ops);
   }
 
-  // Whether the ops are convex: no path leads out of them and back.
+  // Whether the set of ops is convex: no path leads out of it and back.
   bool convex(const Anchors& ops) const {
     std::set<NodeId> seen;
     Anchors todo;

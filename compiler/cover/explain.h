@@ -12,8 +12,8 @@ namespace wl {
 
 struct CoverExplanation {
   std::string text;
-  // SVG: a box for each op, in the colour of its group; rows of boxes by depth in the graph. The first box of each
-  // group has the group's memory traffic and time as the text has them.
+  // An SVG with a rectangle for each op, in the colour of the op's group; each row of rectangles is one depth in the
+  // graph. The first rectangle of a group also shows the group's memory traffic and time, as `text` has them.
   std::string picture;
 };
 
@@ -28,12 +28,12 @@ Cover cover_of(const Composition& result);
 // if a launch stores nothing that an output needs.
 absl::StatusOr<CoverExplanation> explain(const Composition& result, const Machine& machine, Work* work = nullptr);
 // Adds a style to the picture of an explanation, which is drawn for white pages: where dark colours are preferred, its
-// lines and texts are light and the page behind it is dark. On paper it stays as it was drawn. This is for pictures in
-// files. Pages whose Content-Security-Policy restricts styles must show the picture without it.
+// lines and texts are light and the page behind it is dark. In print, the picture stays as it was drawn. The style is
+// for pictures in files; pages whose Content-Security-Policy restricts styles must show the picture without it.
 std::string themed(std::string picture);
 
-// picture_of() returns the SVG of an Explanation; it is used only in compiler/cover. `prices`: for each group of the
-// cover, its traffic and time as a text.
+// Returns CoverExplanation::picture; used only in compiler/cover. `prices`: for each group of the cover, its memory
+// traffic and time as a text.
 class CoverValues;
 std::string picture_of(const CoverValues& values, const Cover& cover, const std::vector<std::string>& prices);
 

@@ -103,8 +103,8 @@ class Greedy {
     if (saving > 0) queue_.push({saving, size, from, to, a.version, b.version});
   }
 
-  // Answers are remembered by the group's structure, since a model with repeated blocks has many groups of equal
-  // structure.
+  // Whether a merged group is legal is remembered by the group's structure, since a model with repeated blocks has many
+  // groups of equal structure.
   bool legal(const Merger& merger) {
     const Group group = values_.group(both(merger.from, merger.to));
     const size_t atoms = std::max(parts_[merger.from].contract_atoms, parts_[merger.to].contract_atoms);

@@ -13,7 +13,7 @@ namespace {
 constexpr int kCheapPrologue = 2;
 constexpr int64_t kLongReduction = 1 << 16;
 constexpr int kMaskPrologue = 3 * kCheapWork;  // cost of the ops of a mask: two conditions on coordinates, and a select
-// Masks for which an operand must be packed are fused if at most this share of the products remains.
+// Masks for which an operand must be packed are fused if they leave at most this share of the contraction's products.
 constexpr double kMasked = 0.75;
 // The innermost loops over rows and columns of a masked contraction must be at least this long.
 constexpr int64_t kMaskedTile = 16;
@@ -32,9 +32,9 @@ bool is_widened(const Graph& group, const Domain& domain, int position) {
   return widened;
 }
 
-// Whether the contraction's operands have masks that leave out many of its products. Fusing such masks is worth it,
-// although an operand must then be packed, and although rows and batch, which could be one loop, become separate
-// loops.
+// Whether the contraction's operands have masks that leave out many of its products. Fusing such masks pays, although
+// an operand must then be packed, and although the loops over rows and over the batch, which could otherwise be one
+// loop, stay separate.
 bool is_masked(const Graph& group, const Domain& domain, int prologue) {
   if (prologue > kMaskPrologue) return false;
   const auto is_tile = [&](const std::vector<AtomId>& role) {

@@ -1,5 +1,5 @@
-// The test that a group of several ops must pass in addition to being one loop nest. The greedy, stitched and planned
-// covers use it.
+// The test that a group of several ops must pass besides being one loop nest: its kernel must not repeat work. The
+// greedy, stitched and planned covers use this test.
 #pragma once
 
 #include "compiler/domain/domain.h"

@@ -64,8 +64,8 @@ absl::StatusOr<Member> member_of(const Graph& group, const Group& part, const Ma
   Member member;
   member.graph = extract(group, part);
   absl::StatusOr<Domain> domain = analyze(member.graph, machine);
-  // Parts of a pack may not walk an axis in turns (carried.h): the stages of turns have axes of their own, so that
-  // nearly no point of the pack's space would be legal, and counting the legal points would not end.
+  // Parts of a pack may not walk an axis in turns (carried.h): the stages of the turns would add open choices to the
+  // pack's space, so that nearly no point of the space would be legal, and counting the legal points would not end.
   options.turns = false;
   if (!domain.ok() && machine.target->is_gpu()) domain = stitch(member.graph, machine, options);
   if (!domain.ok()) return domain.status();

@@ -64,7 +64,7 @@ bool PartGraph::may_merge(int from, int to) {
 void PartGraph::merge(int from, int to) {
   const auto a = static_cast<size_t>(from), b = static_cast<size_t>(to);
   if (knows_leading_ && leading_.empty()) {
-    // No part numbered between the two leads to `to`, so the merged part can keep the number of `from`.
+    // No part numbered between `from` and `to` leads to `to`, so the merged part can keep the number of `from`.
   } else if (knows_led_ && led_.empty()) {
     rank_[a] = rank_[b];
   } else {

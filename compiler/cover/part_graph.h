@@ -19,7 +19,7 @@ class PartGraph {
   const std::set<int>& after(int part) const { return after_[static_cast<size_t>(part)]; }
 
   // Whether the part `to` may be merged into its predecessor `from`: no path from `from` to `to` leads through a third
-  // part. Also false if too many parts lie between the two, so that the test takes constant time.
+  // part. Also false if the test would have to follow too many edges, so that its time is bounded.
   bool may_merge(int from, int to);
   // Merges `to` into `from`; the last call of may_merge() must have been may_merge(from, to).
   void merge(int from, int to);

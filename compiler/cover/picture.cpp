@@ -12,14 +12,14 @@ namespace wl {
 namespace {
 
 constexpr int kWidth = 176, kGap = 24, kMargin = 20;
-constexpr int kLine = 14, kPad = 6;  // height of a line of text, and of the rest of a box
-constexpr int kBetween = 30;         // distance of two rows of boxes
+constexpr int kLine = 14, kPad = 6;  // heights in pixels: a line of text, and a box (an op's rectangle) without lines
+constexpr int kBetween = 30;         // pixels between two rows of boxes
 // The distance in pixels between the lanes in which lines run to the right of a column of boxes, and the number of
 // lanes.
 constexpr int kLane = 6, kLanes = 3;
 
 struct Row {
-  int boxes = 0, lines = 2;  // number of boxes, and lines of text that each of them has room for
+  int boxes = 0, lines = 2;  // number of boxes in the row, and of lines of text for which each box has room
   int top = 0;
   int bottom() const { return top + kPad + lines * kLine; }
 };
@@ -73,7 +73,7 @@ class Picture {
   }
 
  private:
-  // Puts each op one row below the last op that it reads.
+  // Puts each op one row below the lowest of the ops that it reads.
   void place() {
     for (NodeId op : values_.anchors()) {
       int row = 0;
@@ -119,7 +119,7 @@ class Picture {
   const CoverValues& values_;
   const std::vector<std::string>& prices_;
   std::map<NodeId, std::vector<size_t>> groups_;  // of each op: the groups that compute it
-  std::map<NodeId, std::vector<size_t>> begun_;   // of each op: the groups whose first box it is
+  std::map<NodeId, std::vector<size_t>> begun_;   // of each op: the groups of which it is the first op (box)
   std::map<NodeId, Box> boxes_;
   std::vector<Row> rows_;
 };

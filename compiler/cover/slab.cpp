@@ -45,7 +45,7 @@ bool reshaped(const Shape& from, const Shape& to, const Cuts& wanted, Cuts& need
     for (size_t k = j; k-- > first_to;)
       if (wanted[k].axis >= 0) leading = k;
     if (leading == j) continue;
-    // Number of elements in the result's dimensions after the cut one, within this group of dimensions.
+    // The product of the extents of the result's dimensions after the cut one, within this group of dimensions.
     int64_t inside = 1;
     for (size_t k = first_to; k < j; ++k) {
       if (k < leading && to[k] != 1) return false;

@@ -29,9 +29,9 @@ struct Slab {
   std::vector<NodeId> origin;
   std::vector<std::vector<Cut>> cuts;  // of each node of the group: how its dimensions are cut
   std::vector<char> needed;            // of each node of the group: whether a block needs it
-  // Returns, for each axis of blocks, by how many elements of the row-major buffer of the group's `node` a block's part
-  // moves when the block's number along the axis grows by 1. With a carried axis, a last entry says how far it moves
-  // per iteration.
+  // Returns, for each axis of blocks, by how many elements a block's part of the group's `node` moves in the node's
+  // row-major buffer when the block's number along the axis grows by 1. With a carried axis, a last entry says how far
+  // the part moves per iteration.
   std::vector<int64_t> shift(const Graph& group, NodeId node) const;
 };
 

@@ -17,8 +17,8 @@ namespace {
 
 // How many times as fast a GPU reads its L2 cache as its memory; about 3 on an H100.
 constexpr double kTeamCacheGain = 3;
-// Limits for large graphs without repeated blocks: the number of rounds of mergers, and of different mergers that are
-// tried. Those that save most are tried first.
+// Limits for large graphs without repeated blocks: the largest number of rounds of mergers, and of different mergers
+// that are tried. Mergers that save most traffic are tried first.
 constexpr int kMostRounds = 8, kMostTried = 100;
 constexpr uint64_t kOfferSteps = 20;
 
@@ -135,8 +135,8 @@ class Stitching {
     return known->second;
   }
 
-  // Repeated blocks of a model are treated alike: a merger is made in all of them. It is made in none if a part would
-  // be merged both with the part before it and with the part after it. A part is merged at most once in a round.
+  // Repeated blocks of a model are treated alike: a merger is made in all of them. It is made in none of them if a part
+  // would be merged both with the part before it and with the part after it. A part is merged at most once in a round.
   bool merge_round() {
     const std::vector<Offer> all = offers();
     std::set<int> touched;
@@ -165,11 +165,12 @@ class Stitching {
   const CoverValues& values_;
   const Machine& machine_;
   Work* const work_;
-  // Anchors of each part, ascending; empty: the part was merged into another or is a copy.
+  // Of each part (a group under construction): its anchors, ascending; empty: the part was merged into another, or only
+  // copies.
   std::vector<std::vector<NodeId>> anchors_;
   PartGraph parts_;
   std::unordered_map<Fingerprint, bool, FingerprintHash> known_;
-  CoverMemo blocks_;  // a cache of answers about groups, kept between calls of stitch()
+  CoverMemo blocks_;  // a cache of what is known about groups, kept between calls of stitch()
   int tried_ = 0;
 };
 

@@ -25,8 +25,9 @@ constexpr size_t kMostStages = 6;
 constexpr size_t kMostTurning = 8;
 constexpr int64_t kRows[] = {32, 64, 16, 128, 8, 256, 4};
 
-// Returns the strides of a part of the node `origin` in the buffer of the whole node, one for each axis of `part`. The
-// shapes `cut` and `part` may differ in axes of extent 1 only; otherwise the result is empty.
+// For a block's part of node `origin`: returns the part's strides in the buffer of the whole node, one for each axis of
+// the part as its stage stores it (`part`). `cut` is the part's shape in the slab; the two shapes may differ in axes of
+// extent 1 only, otherwise the result is empty.
 std::vector<int64_t> pitches_of(const Graph& group, NodeId origin, const Shape& cut, const Shape& part) {
   const std::vector<int64_t> strides = row_major_strides(group.nodes[origin].shape);
   std::vector<int64_t> pitches;
@@ -43,7 +44,7 @@ std::vector<int64_t> pitches_of(const Graph& group, NodeId origin, const Shape& 
   return pitches;
 }
 
-// Whether iterations of two lengths carry the same values. Shapes that depend on the length may differ.
+// Whether iterations of two lengths carry the same values, except for shapes that depend on the length.
 bool carry_alike(const CarriedParts& a, const CarriedParts& b) {
   return std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
                     [](const CarriedValue& x, const CarriedValue& y) {
@@ -133,8 +134,8 @@ class Stitcher {
     return std::move(result_);
   }
 
-  // Adds the stages of a part of the block's work: the groups of its greedy cover. `origin`: for each node of the part,
-  // the node of the group that it is; null where the part's nodes are not nodes of the group.
+  // Adds the stages of a part of the block's work: the groups of the part's greedy cover. `origin`: for each node of
+  // the part, the node of the group that it is; null where the part's nodes are not nodes of the group.
   absl::Status add_stages(const CarriedParts::Part& part, const std::vector<NodeId>* origin = nullptr) {
     kept_.clear();
     WL_ASSIGN_OR_RETURN(const Cover cover,
@@ -203,8 +204,8 @@ class Stitcher {
     return absl::OkStatus();
   }
 
-  // Returns the domain of a stage. Domains are kept in the memo, since blocks of other groups, or with other numbers
-  // of rows, often have the same stages.
+  // Returns the domain of a stage. The memo keeps the domains of stages, since blocks of other groups, or blocks with
+  // other numbers of rows, often have the same stages.
   const absl::StatusOr<Domain>& domain_of(const Graph& stage, const std::vector<std::vector<int64_t>>& pitches) {
     return CoverMemo::remembered(options_.memo->stages, structure_of(stage, pitches),
                                  [&] { return analyze(stage, machine_, pitches); });

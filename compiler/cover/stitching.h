@@ -10,15 +10,15 @@ namespace wl {
 struct CoverMemo;  // defined in compiler/cover/values.h
 
 struct StitchOptions {
-  CoverMemo* memo = nullptr;  // a cache of answers about groups, kept between calls for one machine
+  CoverMemo* memo = nullptr;  // a cache of what is known about groups, kept between calls for one machine
   bool turns = true;          // whether choices may have blocks that iterate over parts of a reduced axis (carried.h)
   Work* work = nullptr;
 };
 // Returns a domain of class kStitched. InvalidArgument, with the reason: the group cannot be divided among blocks. If
 // `work` ends first, its status is returned.
 absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, const StitchOptions& options = {});
-// Whether some choice of `stitch` has enough blocks for the machine and saves more memory traffic (`saved` bytes) than
-// it costs: blocks read some inputs repeatedly, and values exceed the cache of their thread.
+// Whether some choice of `stitch` has enough blocks for the machine and adds less memory traffic than it saves (`saved`
+// bytes). Traffic is added where blocks read inputs repeatedly, and where kept values exceed the cache of a thread.
 bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine);
 // Returns the domain of the group: that of analyze() if it is one loop nest, else that of pack() (packing.h) if it has
 // unconnected parts, else that of stitch().

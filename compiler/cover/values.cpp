@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kSmallGroup = 16;  // lists reserve memory for this many ops of a group, which suffices for most groups
+constexpr size_t kSmallGroup = 16;  // lists of a group's ops reserve memory for this many; few groups have more
 
 bool contains(const std::vector<NodeId>& sorted, NodeId id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);

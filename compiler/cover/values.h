@@ -14,8 +14,8 @@ namespace wl {
 
 inline constexpr uint64_t kAnalysisSteps = 50;  // analysing a small group counts as this many steps of a Work
 
-// A cache of answers about groups on one machine, by the group's structure. Covers of graphs that have equal parts can
-// share a cache.
+// A cache of what is known about groups on one machine; the key is a group's structure. Covers of graphs that have
+// equal parts can share a cache.
 struct CoverMemo {
   template <typename Found>
   using Of = std::unordered_map<Fingerprint, Found, FingerprintHash>;
@@ -50,16 +50,16 @@ class CoverValues {
   // Returns the group of the given anchors (ascending). It stores all of their values that other groups or the caller
   // need.
   Group group(const std::vector<NodeId>& anchors) const;
-  // Returns the group of the given anchors. Of the values that others need, it stores only `stored`. Both lists must
-  // be ascending.
+  // Returns the group of the given anchors. Of the values that other groups or the caller need, it stores only those of
+  // the anchors `stored`. Both lists must be ascending.
   Group group(const std::vector<NodeId>& anchors, const std::vector<NodeId>& stored) const;
   // Returns the anchor that the node `id` is, or is a view of. -1: the node is an input, or is copied into every group.
   NodeId anchor_behind(NodeId id) const;
   int64_t bytes_moved(const Group& group) const;
   // Returns the number of atoms (loops, domain/domain.h) of the kernel that computes the anchor alone.
   size_t atoms_alone(NodeId anchor) const;
-  // Returns a fingerprint that is equal for groups of equal structure. What is known about the extract() of one such
-  // group holds for all of them.
+  // Returns a fingerprint that is equal for groups of equal structure. What is known about the graph that extract()
+  // makes of one such group holds for all of them.
   Fingerprint structure(const Group& group) const;
   // Returns the groups that only copy an input, constant or iota to an output.
   const std::vector<Group>& copies() const { return copies_; }
@@ -90,7 +90,7 @@ class CoverValues {
   std::vector<std::vector<NodeId>> sources_, readers_;
   std::vector<Group> copies_;
   std::vector<Fingerprint> fingerprints_, as_read_;  // fingerprints of each node: as an op and as an input of a group
-  // Of each node: the number of the last walk that reached it, and its place in that walk.
+  // Of each node: the number of the last walk that reached it, and its position in the order of that walk.
   mutable std::vector<int> visited_, place_;
   mutable int walk_ = 0;
   CoverMemo* memo_;

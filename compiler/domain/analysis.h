@@ -22,8 +22,7 @@ class Analysis {
   absl::StatusOr<Domain> run();
 
  private:
-  // An address (or the value of an iota) that is written with factors (factors.h), because atoms are numbered only
-  // later.
+  // An address (or the value of an iota) as a sum over factors (factors.h), because atoms are numbered only later.
   struct Pending {
     struct PendingTerm {
       FactorList factors;
@@ -36,7 +35,8 @@ class Analysis {
     std::vector<PendingTerm> terms;
   };
 
-  // An address that is read, and the reader: an operand of a node, a store, or one piece of either.
+  // An address that is read, and what reads it: an operand of a node, a store, or one piece of such an operand or
+  // store.
   struct Read {
     NodeId node = -1;
     size_t operand = 0;
@@ -91,7 +91,7 @@ class Analysis {
   std::vector<FactorList> summed_;  // the factors that each reduction or contraction sums over, by NodeId
   FactorList batch_, m_, n_;
   std::vector<Read> reads_;
-  std::vector<Pending> writes_;  // the address to which each entry of domain.stores writes
+  std::vector<Pending> writes_;  // for each entry of domain.stores: the address to which it writes
   std::vector<Axes> stored_axes_;
   std::map<int, AtomId> atom_of_;
   Draft draft_;

@@ -19,7 +19,7 @@ inline bool is_computed(const Node& node) {
 }
 
 // Sets `source` to the value that `id` is a view of; this may be a concat of several values. Returns the views between
-// them, starting with the one that is applied to `source`.
+// `source` and `id`, starting with the one that is applied to `source`.
 std::vector<NodeId> views_of(const Graph& graph, NodeId id, NodeId& source);
 
 using Axes = std::vector<FactorList>;

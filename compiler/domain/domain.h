@@ -36,7 +36,7 @@ struct Guard {
 struct Access {
   NodeId input = -1;  // the input node that is read; for stores: the node that is stored
   int64_t offset = 0;
-  std::vector<int64_t> strides;  // one stride in elements for each atom; 0: the address does not depend on it
+  std::vector<int64_t> strides;  // for each atom its stride in elements; 0: the address does not depend on the atom
   std::vector<Guard> guards;     // always empty unless this is the access of a piece
   bool operator==(const Access&) const = default;
   bool moves_along(AtomId atom) const;  // returns whether the address or a guard depends on the atom
@@ -80,8 +80,8 @@ struct Domain {
   std::vector<std::vector<Operand>> operands;  // operands of each node, indexed by NodeId; none for views and leaves
   struct Store {
     int output = 0;             // the output that is stored: its index in graph.outputs
-    NodeId source = -1;         // the computed node that the output is a view of; -1: it is a view of an input (`copy`)
-    Access copy;                // access to the input if source == -1; for an iota: its value as a sum over the atoms
+    NodeId source = -1;         // the computed node, constant or iota that the output is a view of; -1: an input
+    Access copy;                // the access to the input if source == -1; for an iota: its value as a sum over atoms
     Access access;              // the address in the output buffer
     std::vector<Piece> pieces;  // for pads and concats: the pieces, which replace source and copy
   };

@@ -8,7 +8,8 @@
 namespace wl {
 
 struct Draft {
-  // Of the domain's fields, these are set: atoms, varies, operands, stores; for a contraction contract, batch, m, n.
+  // Of the domain's fields, these are set: atoms, varies, operands, stores and, if there is a contraction, contract,
+  // batch, m and n.
   Domain domain;
   std::vector<std::vector<AtomId>> reduced_by;  // for each node, by NodeId: the atoms that it reduces or sums over
   std::vector<NodeId> computed;                 // the nodes that the group computes, ascending

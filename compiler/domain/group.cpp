@@ -33,8 +33,8 @@ class Extraction {
     node.operands = operands;
     const bool view = node.op == Op::reshape;
     for (NodeId& operand : node.operands) operand = view ? now_.at(operand) : whole(operand);
-    // The operand of a reshape may be a read, which has lost its axes of extent 1 and so may have the reshape's shape
-    // already. Then the reshape is left out.
+    // The operand of a reshape may be a value that the group reads. Such a value has lost its axes of extent 1, and so
+    // may have the reshape's shape already; then the reshape is left out.
     const NodeId same = view && result_.nodes[node.operands[0]].shape == node.shape ? node.operands[0] : -1;
     now_[id] = same >= 0 ? same : add(std::move(node));
   }

@@ -21,9 +21,9 @@ struct Group {
 };
 
 // Returns the group as a graph of its own. Reads become inputs i0, i1, ... in the order of group.reads, and stores
-// become outputs o0, o1, ... in the order of group.stores. Float inputs have the fill normal(0,1); integer inputs keep
-// theirs. Equal groups must have equal texts, so operands of commutative ops are put in an order that follows from the
-// group's structure, and reads and stores lose their axes of extent 1, which does not change the buffers.
+// become outputs o0, o1, ... in the order of group.stores. Float inputs get the fill normal(0,1); integer inputs keep
+// their fill. Equal groups must have equal texts, so operands of commutative ops are put in an order that follows from
+// the group's structure, and reads and stores lose their axes of extent 1, which does not change the buffers.
 Graph extract(const Graph& graph, const Group& group);
 
 // Returns the least number of bytes that a kernel of the group must move: each output once and each input once. If an

@@ -100,7 +100,7 @@ size_t GroupOrder::index(NodeId id) const {
   return static_cast<size_t>(at - entries_.begin());
 }
 
-// Compares operands: constants come last, and otherwise the operand of greater depth comes first.
+// Compares two operands of a commutative op: constants come last; otherwise the operand of greater depth comes first.
 bool GroupOrder::comes_before(const Entry& x, const Entry& y) const {
   const auto key = [&](const Entry& e) {
     return std::tuple(graph_.nodes[e.id].op == Op::constant, -e.depth, e.above, e.below);

@@ -105,7 +105,8 @@ class Sliding {
       found.step = dilation;
       const int64_t rounds = (found.taps + found.planes - 1) / found.planes;
       found.positions = found.outputs + (rounds - 1) * dilation;
-      // Of two slides, the better one copies fewer elements for each element that the products read.
+      // Of two possible slides, the better one makes the image smaller, compared with the elements that the products
+      // read.
       if (found.planes * found.positions * best.taps < best.planes * best.positions * found.taps) {
         best = found;
         strides_[output] = stride;
@@ -114,7 +115,7 @@ class Sliding {
     return best;
   }
 
-  // Sets the extents of the slide's two loops in the image's domain: positions and planes.
+  // Sets the extents of the slide's two loops in the image's domain: the numbers of positions and of planes.
   void apply(const Slide& slide, Domain& domain) {
     if (slide.tap < 0) return;
     domain.atoms[slide.output].extent = slide.positions;

@@ -13,7 +13,8 @@
 
 namespace wl {
 
-// How a window slides along one loop.
+// How a window slides along one loop: the loops over outputs and taps with their extents, and the image's planes,
+// positions and step.
 struct Slide {
   // The loops over outputs and over taps. tap -1: the operand does not slide along the loop over outputs.
   AtomId output = -1, tap = -1;
@@ -28,15 +29,15 @@ struct Image {
   // its atom `tap` over planes. It is only valid for reading this operand. Guards exclude elements that no output
   // reads.
   Domain domain;
-  int operand = 0;      // the number of the operand of the contraction that is a sliding window
-  Slide width, height;  // the slides along both loops; height.output -1: there is only one loop
+  int operand = 0;      // which operand of the contraction is the sliding window: 0 or 1
+  Slide width, height;  // slides along the loops of width and height; height.output -1: there is no height
   // The reduced atom, other than a tap, along which the image is contiguous in memory; -1: there is none.
   AtomId channel = -1;
   bool is_tap(AtomId atom) const { return atom == width.tap || atom == height.tap; }
 };
 // Returns the image of the operand that varies along the columns, n; nullopt if that operand is not a sliding window.
 // If `along_rows` is set, the operand slides along the last two atoms of n (width and height). Otherwise it slides
-// along the height alone, which is the last but one. The image then has a copy of its rows for each tap along the
+// along the height alone, the last but one atom of n. The image then has a copy of its rows for each tap along the
 // width, and these rows are no longer than the rows of outputs.
 std::optional<Image> column_image(const Domain& domain, bool along_rows);
 

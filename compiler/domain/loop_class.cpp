@@ -45,7 +45,7 @@ int64_t bytes_of(const Graph& group, const Domain& domain, const Traffic& traffi
   return bytes;
 }
 
-// Returns the strides of the address and those of each of its guards.
+// Returns the strides of an access: those of its address, and those of each of its guards.
 std::vector<std::vector<int64_t>*> strides_of(Access& access) {
   std::vector<std::vector<int64_t>*> all = {&access.strides};
   for (Guard& guard : access.guards) all.push_back(&guard.strides);
@@ -121,9 +121,10 @@ void renumber(Draft& draft, const Atoms& order) {
     for (AtomId& atom : *list) atom = now[atom];
 }
 
-// Orders the atoms, outermost first. Parallel atoms come before reduced ones. Within either kind, larger strides come
-// first: for parallel atoms, those in the largest store that depends on the atom; for reduced atoms, those in the
-// largest such read. The parallel atoms of a contraction are first ordered by role: batch, m, n.
+// Orders the atoms, outermost first. Parallel atoms come before reduced ones. Among parallel atoms, the one with the
+// larger stride in the largest store that depends on it comes first; among reduced atoms, the one with the larger
+// stride in the largest read that depends on it. The parallel atoms of a contraction are first ordered by role: batch,
+// m, n.
 void order_atoms(const Graph& group, Draft& draft) {
   Domain& domain = draft.domain;
   const std::vector<Traffic> all = traffic_of(domain);

@@ -1,7 +1,7 @@
 // Masks: what comparisons of coordinates (values of iotas) imply for other values. A triangular or banded factor is a
 // value that is zero unless a condition on iotas holds. A result of which only a triangle is kept is a value that is
 // replaced by something else unless such a condition holds. These conditions tell which products of a contraction
-// count, so that kernels can leave out loops over the others.
+// count, so that kernels can leave out the other products.
 #pragma once
 
 #include <vector>

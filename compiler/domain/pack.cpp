@@ -10,7 +10,8 @@ const Member& Packed::first_of(int kind) const {
 
 Machine member_machine(const Machine& machine) {
   Machine own = machine;
-  // With parts of so many elements, no reduction is divided among blocks, and a space offers kernels of one pass only.
+  // A reduction is divided among blocks only if each block gets at least this many elements. No reduction is so long,
+  // so a space offers kernels of one pass only.
   own.part_elements = int64_t{1} << 50;
   return own;
 }

@@ -8,7 +8,8 @@
 namespace wl {
 namespace {
 
-// Whether no two points of the domain access the same element. Returns false if the strides do not prove this.
+// Whether `access` accesses a different element at each point of the domain. Returns false if its strides do not prove
+// this.
 bool injective(const Domain& domain, const Access& access) {
   std::vector<std::pair<int64_t, int64_t>> steps;  // the stride and the extent of each loop of more than one iteration
   for (size_t atom = 0; atom < domain.atoms.size(); ++atom)

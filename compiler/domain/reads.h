@@ -18,8 +18,8 @@ std::vector<NodeId> inputs_read_once(const Graph& group, const Domain& domain);
 // access do not hold.
 const Access* copied_operand(const Graph& group, const Domain& domain, int position, DType dtype);
 
-// Whether a read can be copied to shared memory before its row is computed: it must be contiguous along the vector
-// atom, allow copies in vectors of `vector` elements, and differ from row to row.
+// Whether the elements of a read can be copied to shared memory before their row is computed: the read must be
+// contiguous along the vector atom, allow copies in vectors of `vector` elements, and differ from row to row.
 bool copies_rows(const Graph& group, const Domain& domain, const Access& access, int64_t vector);
 // Returns how many bytes per element of a row are read by the accesses that copies_rows() accepts for vectors of 1, 2
 // or 4 elements.

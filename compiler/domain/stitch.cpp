@@ -11,7 +11,8 @@ int64_t Stitched::blocks() const {
 Machine stage_machine(const Machine& machine, const Stage& stage) {
   Machine one = machine;
   one.threads = 1;
-  // With parts of so many elements, no reduction is divided among blocks, and a space offers kernels of one pass only.
+  // A reduction is divided among blocks only if each block gets at least this many elements. No reduction is so long,
+  // so a space offers kernels of one pass only.
   one.part_elements = int64_t{1} << 50;
   one.target = stage.target.get();
   return one;

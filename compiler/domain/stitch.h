@@ -21,8 +21,8 @@ struct Stage {
   struct Buffer {
     int global = -1;  // a buffer of the whole group: its number in call order; -1: a value in scratch
     int kept = -1;    // for a value in scratch: its index in Stitched::kept
-    // For a buffer of the whole group: by how many elements its address grows per block along each axis of the
-    // blocks, then per turn.
+    // For a buffer of the whole group, in elements: how far its address moves from one block to the next along each
+    // axis of the blocks and, as the last entry if there are turns, from one turn to the next.
     std::vector<int64_t> shift;
   };
   Graph graph;
@@ -50,13 +50,13 @@ struct StitchKept {
 
 // One way to stitch a group: how its output is divided among blocks, and the stages that each block runs.
 struct Stitched {
-  int64_t rows = 1;             // the rows of a block along the axis that is divided among blocks
-  std::vector<int64_t> counts;  // the number of blocks along each axis
+  int64_t rows = 1;             // number of rows of a block along the axis that is divided among blocks
+  std::vector<int64_t> counts;  // number of blocks along each axis of the grid
   std::vector<StitchKept> kept;
   std::vector<Stage> stages;
   // The block's loop over a reduced axis. Stages [first, last) run `count` times, each time on the next `length`
   // elements of the axis, and their partial results are kept from turn to turn. length 0: there is no such loop. The
-  // `rest` stages behind them compute the remaining elements, which are fewer than `length`.
+  // next `rest` stages compute the remaining elements of the axis, which are fewer than `length`.
   struct Turns {
     int64_t length = 0, count = 1;
     size_t first = 0, last = 0, rest = 0;

@@ -191,14 +191,14 @@ absl::StatusOr<std::vector<StridedPiece>> concat_pieces(const Graph& graph, Node
     }
     start += extent;
   }
-  // The operands cover all elements, so this piece is never read. It is there because the last piece must be one
-  // without guards.
+  // The operands of the concat cover all its elements, so this piece is never read. It is added because the last piece
+  // must have no guards.
   joined.push_back(constant_piece(0, node.shape));
   return settled(std::move(joined), node.shape);
 }
 
-// Does the work of apply_view() for views that map axes to axes. Pads come before all other changes, because each pad
-// adds a guard to all terms of every axis.
+// Does the work of apply_view() for views that map axes to axes. Padded axes are handled before all other changes,
+// because each pad adds a guard to all terms of every axis.
 absl::StatusOr<Strided> apply_axes(const Graph& graph, NodeId view, Strided x) {
   const ViewMap map = view_map(graph.nodes[view], graph.nodes[graph.nodes[view].operands[0]].shape);
   for (size_t i = 0; i < map.axes.size(); ++i) {

@@ -16,12 +16,12 @@ namespace wl {
 struct Term {
   int64_t extent = 1;
   int64_t stride = 0;
-  std::vector<int64_t> guards = {};  // for each guard of the Strided, the change of its coordinate in a step
+  std::vector<int64_t> guards = {};  // for each of Strided::guards: the change of its coordinate in a step of the term
   bool operator==(const Term&) const = default;
 };
 
 struct Strided {
-  struct Guard {  // a guard holds where 0 <= offset + the sum of all terms' steps < extent
+  struct Guard {  // holds where 0 <= coordinate < extent; terms change the coordinate from `offset` on
     int64_t offset = 0, extent = 0;
     bool operator==(const Guard&) const = default;
   };
@@ -48,7 +48,7 @@ void merge_terms(std::vector<Term>& terms);
 
 // A piece of a view: the elements of the view that are read from one leaf.
 struct StridedPiece {
-  NodeId leaf = -1;  // the input, iota or constant node that is read; -1: the constant `value`
+  NodeId leaf = -1;  // the input, iota or constant node that is read; -1: a pad's constant, `value`
   double value = 0;  // the value of the piece if it is a constant
   bool constant = false;
   Strided at;

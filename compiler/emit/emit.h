@@ -1,5 +1,5 @@
-// Prints a Kernel as Source for its target. The printer does not know the target's language: it prints neutral text
-// whose names are defined by every prelude (the text before the kernel).
+// Prints a Kernel as Source for its target. The printer does not know the target's language: it prints text whose names
+// are defined by the prelude of every target (the text before the kernel).
 #pragma once
 
 #include "compiler/base/records.h"
@@ -13,8 +13,9 @@ namespace wl {
 // part of the entry symbol, because kernels of different graphs may have the same text, for example if one reads a part
 // of a larger input and the other a whole input.
 // `listing`: the graphs of the kernel, as listing_of() in compiler/schedule/lower returns them. With a listing, the
-// text begins with it, and comments say to which nodes values and loops belong; without one, there are no such
-// comments. All else is the same, the entry symbol too.
+// kernel's function begins with the listing as comments, and further comments say to which nodes values and loops
+// belong. Without one, there are no such comments. The rest of the text, and the entry symbol, are the same in both
+// cases.
 absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine, std::string_view group = {},
                             const NodeListing& listing = {});
 

@@ -198,7 +198,7 @@ class Solver {
   uint64_t held_;  // the bits of a lane's number that decide which elements of the argument the lane holds
   Exchange out_;
   Span taken_;                                   // a basis of the numbers of the lanes from which some lane takes
-  std::vector<uint64_t> same_;                   // for each conflict (find_same()): the XOR of the two lanes
+  std::vector<uint64_t> same_;                   // for each conflict (find_same()): the XOR of two lane numbers
   std::vector<std::pair<int, uint64_t>> turns_;  // for each added round: a bit, and the XOR of the lanes it tells apart
 };
 

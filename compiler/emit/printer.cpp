@@ -181,8 +181,8 @@ void Printer::print_loop(const Instr& loop) {
   }
   const std::string n = cat("n", loop.var, "_", temporary_++);
   out_.line(cat("const long ", n, " = ", spell_min(loop.trips), ";"));
-  // On CPUs, loops of few multiply-adds are unrolled: a branch after each of them is expensive, most of all for a
-  // thread whose core runs another thread.
+  // On CPUs, loops of few multiply-adds are unrolled: a branch after each multiply-add is expensive, most of all for a
+  // thread that shares its core with another thread.
   const char* const form = kernel_.wave == 0 && is_unrolled(loop) ? "WL_UNROLL" : "WL_SERIAL";
   out_.open(cat(form, " for (long ", v, " = 0; ", v, " < ", n, "; ++", v, ")"));
   note_loop(loop);
@@ -266,7 +266,7 @@ void Printer::print_unrolled(const Stretch& stretch) {
     }
     for (const Instr* instr : stretch.instrs) {
       const Layout& mine = tile_of(space_tile(*instr)).layout;
-      bool first = true;  // instructions over fewer elements are printed at their first repeat only
+      bool first = true;  // an instruction over fewer elements is printed only at its first repeat
       for (int axis = 0; axis < layout.rank(); ++axis)
         if (mine.shape[axis] == 1 && place.repeat[axis] != 0) first = false;
       if (first) print_instr(*instr, place);

@@ -27,8 +27,8 @@ class Printer {
   // Returns `text`, which print() returned, with comments that name nodes of the listing. Without a listing, `text`
   // stays as it is.
   std::string with_notes(std::string_view text) const { return out_.with_notes(text); }
-  // These functions are for machines with lanes, after print(): the bytes of a thread's widest load from device memory
-  // and of its widest store to it; 0 if it has none.
+  // After print(), for machines with lanes: load_bytes() returns the size in bytes of a thread's widest load from
+  // device memory, and store_bytes() that of its widest store to device memory; 0: there is none.
   int load_bytes() const { return load_bytes_; }
   int store_bytes() const { return store_bytes_; }
   // Returns the byte offset in a thread's scratch at which a CPU kernel records an index outside of its axis (see
@@ -51,8 +51,8 @@ class Printer {
 
   void print_body(std::span<const Instr> body);
   void print_instrs(std::span<const Instr> body);
-  // Prints the shapes of the tile registers if all instructions of `body` use them with one shape, and returns whether
-  // it did so.
+  // If all products of `body` need the same shapes of the CPU's tile registers (AMX), prints code that sets these
+  // shapes. Returns whether it did so.
   bool begin_tiles(std::span<const Instr> body);
   void end_tiles();
   void print_in_tiles(const Instr& instr);
@@ -78,13 +78,14 @@ class Printer {
   std::vector<std::string> exchanged(std::vector<std::string> values, const Exchange& exchange, int lane_bits);
   void permute(std::vector<std::string>& values, const std::vector<uint64_t>& listed);
   std::string packed(TileId from, const std::vector<std::string>& elements, DType dtype) const;
-  std::string define_new(const std::string& value);  // prints the definition of a constant; returns its name
+  std::string define_new(const std::string& value);  // prints `const auto NAME = value;` with a new name; returns it
   // On machines with lanes: for each bit of a thread's number in its team, the coordinates that depend on the bit.
   std::vector<Layout::Base> by_bit_of_place(const Layout& layout) const;
   // Returns an expression for the coordinate along an axis of the first element of a register.
   std::string coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat,
                          int64_t* added = nullptr) const;
-  // Returns the bits of a thread's number in its team on which the elements that the thread holds do not depend.
+  // Returns a mask of the bits of a thread's number in its team on which the elements that the thread holds do not
+  // depend.
   int64_t replicated(const Layout& layout) const;
   // Returns how many elements of a vector one access may move, such that it is aligned for all values of the variables.
   int access_width(const Slice& slice, const Tile& tile, bool masked) const;
@@ -149,8 +150,8 @@ class Printer {
   int lanes_of(TileId tile) const { return kernel_.tiles[tile].layout.lanes(); }
   const Tile& tile_of(TileId tile) const { return kernel_.tiles[tile]; }
   void fail(std::string message);
-  // These functions call those of the same name in writer.h, with the number of lanes of vector types that have short
-  // names at this point of the text.
+  // The spell_ functions call those of the same name in writer.h, with named(): the number of lanes of the vector types
+  // that have short names at this point of the text.
   int named() const { return kernel_.wave > 0 ? width_ : 0; }
   std::string spell_type(DType dtype, int lanes) const { return wl::spell_type(dtype, lanes, named()); }
   std::string spell_memory(DType dtype, int lanes) const { return wl::spell_memory(dtype, lanes, named()); }
@@ -174,14 +175,14 @@ class Printer {
   const Kernel& kernel_;
   std::string entry_;
   const NodeListing& listing_;
-  // Tiles and nodes of expressions whose first definition already has a note.
+  // Tiles and expression nodes whose first definition in the text already has a comment that names a node of the graph.
   std::set<TileId> noted_tiles_;
   std::set<const ExprNode*> noted_values_;
   int lanes_;
   Writer out_;
   std::set<TileId> register_tiles_, rounded_tiles_;
   ResidentTiles in_tile_registers_;
-  SharedFactors shared_factors_;  // factors of matrix instructions that stay in shared memory
+  SharedFactors shared_factors_;  // factors that matrix instructions read from shared memory
   struct SharedFactorPlace {
     std::string name;      // variable that says where the factor begins in shared memory
     bool along_k = false;  // whether the factor's elements are contiguous along k
@@ -191,7 +192,7 @@ class Printer {
   Role role_ = Role::kTeams;        // the threads whose part of the body is being printed
   bool copying_ = false;            // whether a loop that copiers run is being printed
   const Instr* arrival_ = nullptr;  // the instruction arrive_copied that counts the copies in a loop of copiers
-  std::map<BufferId, int> map_of_;  // for each buffer that boxes are copied to: number of their tensor map
+  std::map<BufferId, int> map_of_;  // for each buffer to which boxes are copied: the number of its tensor map
   std::vector<std::set<std::string>> declared_;  // names that are declared in each open scope
   std::set<TileId> defined_here_;                // tiles that the current stretch defines
   std::map<std::string, std::string> ranges_;    // the name of each defined range of lanes, by its text "low..high"

@@ -28,8 +28,8 @@ std::string Printer::index(const Affine& offset, const std::vector<int64_t>& str
 std::string Printer::address(const Slice& slice, const Place& place) const {
   const Swizzle& swizzle = kernel_.buffers[slice.buffer].swizzle;
   if (swizzle == Swizzle()) return cat("p", slice.buffer, " + ", index(slice.offset, slice.strides, place));
-  // Multiples of the swizzle's period are added outside of wl_swizzle(). Often its argument then depends on the thread
-  // alone, so that many accesses have the same argument.
+  // Multiples of the swizzle's period are added outside of wl_swizzle(). The argument of wl_swizzle() then often
+  // depends on the thread alone, so that many accesses have the same argument.
   const int64_t period = swizzle.period();
   Affine inside{slice.offset.base, {}}, whole;
   for (const auto& [var, coefficient] : slice.offset.terms)

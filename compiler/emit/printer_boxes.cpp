@@ -8,8 +8,8 @@ namespace {
 
 constexpr int64_t kMapBytes = 128;
 
-// Returns the box loads of a kernel. Each has a tensor map, which says where its matrix lies and how large its boxes
-// are.
+// Returns the instructions of a kernel that load boxes. Each instruction has a tensor map, which says where its matrix
+// lies in memory and how large its boxes are.
 std::vector<const Instr*> mapped(const Kernel& kernel) {
   std::vector<const Instr*> out;
   each_instr(kernel.body, [&](const Instr& instr) {

@@ -1,5 +1,6 @@
-// Prints converts (changes of a tile's layout) among the threads of a team. Registers only get other names, lanes of a
-// wave exchange elements, and elements that move to another wave pass through shared memory.
+// Prints converts (changes of a tile's layout) among the threads of a team. An element that stays in its thread at most
+// changes its register, lanes of a wave exchange elements by shuffles, and elements that move to another wave pass
+// through shared memory.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -10,7 +11,8 @@
 namespace wl {
 namespace {
 
-// Advances `repeat`, which has the number of the outermost repeat on each axis; false after the last combination.
+// Advances `repeat`, the number of the outermost repeat on each axis, to the next combination below `count`; returns
+// false after the last one.
 bool next_repeat(std::vector<int64_t>& repeat, const std::vector<int64_t>& count) {
   for (size_t axis = repeat.size(); axis-- > 0;) {
     if (++repeat[axis] < count[axis]) return true;
@@ -21,8 +23,8 @@ bool next_repeat(std::vector<int64_t>& repeat, const std::vector<int64_t>& count
 
 }  // namespace
 
-// Returns the texts of a tile's registers for one outermost repeat on each axis, indexed by the registers' bits.
-// Registers beyond the tile are zero.
+// Returns the expressions for a tile's elements at one outermost repeat on each axis, indexed by the bits of the
+// registers' numbers. Elements beyond the tile are zero.
 std::vector<std::string> Printer::registers_in(TileId tile, const Registers& registers,
                                                const std::vector<int64_t>& outermost) const {
   const Layout& layout = tile_of(tile).layout;
@@ -58,8 +60,8 @@ void Printer::permute(std::vector<std::string>& values, const std::vector<uint64
   }
 }
 
-// Prints all rounds of an exchange for one outermost repeat on each axis. Returns the texts of the values that a thread
-// takes, indexed by the bits of the result's registers.
+// Prints all rounds of an exchange for one outermost repeat on each axis. Returns the expressions for the values that a
+// thread takes, indexed by the bits of the numbers of the result's registers.
 std::vector<std::string> Printer::exchanged(std::vector<std::string> values, const Exchange& exchange, int lane_bits) {
   permute(values, exchange.give);
   std::vector<std::string> taken;
@@ -93,7 +95,7 @@ void Printer::print_team_convert(const Instr& instr) {
       !exchange.own_lane(lane_bits) ||
       std::any_of(exchange.lane_round.begin(), exchange.lane_round.end(), [](uint64_t lane) { return lane != 0; });
   const int64_t same = replicated(result.layout) & (lanes - 1);
-  std::map<std::string, std::vector<std::string>> registers;  // the elements of each register of the result
+  std::map<std::string, std::vector<std::string>> registers;  // by register of the result: the values for its elements
   std::vector<int64_t> outermost(result.layout.rank(), 0);
   do {
     const std::vector<std::string> taken = exchanged(registers_in(from, moves.from, outermost), exchange, lane_bits);
@@ -116,8 +118,8 @@ void Printer::print_team_convert(const Instr& instr) {
   }
 }
 
-// Returns the text of a vector of these elements. If they are exactly the elements of a register of `from`, in order,
-// this is the register.
+// Returns an expression for a vector of these elements: the name of a register of `from` if its elements are exactly
+// these, in this order.
 std::string Printer::packed(TileId from, const std::vector<std::string>& elements, DType dtype) const {
   const int lanes = static_cast<int>(elements.size());
   for (int64_t i = 0; lanes == lanes_of(from) && i < repeats_of(tile_of(from)); ++i) {

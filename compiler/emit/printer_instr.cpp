@@ -18,8 +18,8 @@ void Printer::define(TileId tile, const std::string& name, const std::string& va
   for (const auto& scope : declared_)
     if (scope.contains(name)) return out_.line(cat(name, " = ", value, ";"));
   declared_.back().insert(name);
-  // The prelude has its own type for the mask of a comparison, hence `auto`. All other types are spelled, so that no
-  // assignment converts a value.
+  // The prelude has its own type for the mask of a comparison, hence `auto`. All other types are spelled out, so that
+  // no later assignment to the variable converts a value.
   const std::string type = tile_of(tile).dtype == DType::b1 ? "auto" : spell_type(tile_of(tile).dtype, lanes_of(tile));
   out_.line(cat(type, " ", name, " = ", value, ";"));
   if (noted_tiles_.insert(tile).second) note(tile_of(tile).origin);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMostInNote = 6;  // the most nodes that the comment of a loop lists
 
-// Adds the origins of all values that the instructions of a body define, each once, in order.
+// Adds to `found` the origins (graph nodes) of all values that the instructions of a body define, each once, in order.
 void add_origins(const Kernel& kernel, const std::vector<Instr>& body, std::vector<NodeOrigin>& found) {
   const auto add = [&found](NodeOrigin origin) {
     const auto same = [&origin](NodeOrigin known) { return known.node == origin.node && known.graph == origin.graph; };
@@ -35,7 +35,7 @@ void Printer::print_listing() {
   }
 }
 
-// Adds the node that a value belongs to, and the node's op, as a comment to the last line.
+// Adds a comment to the line that was printed last: the graph node that a value belongs to, and the node's op.
 void Printer::note(NodeOrigin origin) {
   if (listing_.empty() || origin.node < 0) return;
   // A line of the listing is "%5 = reduce_sum %4 axes=[1] : f32[8]".
@@ -44,7 +44,7 @@ void Printer::note(NodeOrigin origin) {
   out_.note(cat(text_of(origin), " ", words.at(2)));
 }
 
-// Adds the name of a loop, and the nodes that it computes, as a comment to the last line.
+// Adds a comment to the line that was printed last: the name of a loop, and the graph nodes that the loop computes.
 void Printer::note_loop(const Instr& loop) {
   if (listing_.empty()) return;
   std::vector<NodeOrigin> inside;

@@ -82,9 +82,9 @@ void Printer::print_roles() {
     if (role == Role::kCopiers) {
       out_.line(cat("const int place = thread - ", computing, ";"));
       print_maps();
-      // only the first pass has asynchronous copies, so copiers run no other pass
+      // Only the first pass has asynchronous copies, so copiers run no other pass.
       print_body(kernel_.passes()[0].body);
-      out_.line("wl_wait<0>();");  // copiers must not end before their copies have ended
+      out_.line("wl_wait<0>();");  // a copier must not end before its copies have
     } else {
       print_passes();
     }
@@ -209,7 +209,7 @@ void Printer::print_team_store(const Instr& instr, const Place& place) {
   const std::string at = address(instr.slice, place);
   const std::string value = bits_of(instr.args[0], place);
   std::string when = condition(instr, place);
-  // If several threads hold the same elements, only one of them stores these.
+  // If several threads hold the same elements, only one of the threads stores them.
   if (const int64_t mask = replicated(tile.layout); mask != 0)
     append(&when, when.empty() ? "" : " && ",
            mask == kernel_.team - 1 ? "place == 0" : cat("(place & ", mask, ") == 0"));
@@ -246,13 +246,13 @@ void Printer::print_async(const Instr& instr, const Place& place) {
                 masked ? cat(", ", place.left) : "", ");"));
 }
 
-// Combines the values within each thread. Then a butterfly of shuffles combines those of lanes of a wave that differ
-// only along the reduced axes, so that each of these lanes has the result.
+// Combines the values within each thread. Then a butterfly of shuffles combines the values of lanes whose elements
+// differ only along the reduced axes, so that each of these lanes has the result.
 void Printer::print_team_cross(const Instr& instr) {
   const TileId from = instr.args[0];
   const Layout& layout = tile_of(from).layout;
   const std::string in_thread = spell_horizontal(instr.combine);
-  int lanes = 0, lane = 1;  // `lanes`: the lane bits along the reduced axes; `lane`: the next lane bit
+  int lanes = 0, lane = 1;  // `lanes`: mask of the lane bits along the reduced axes; `lane`: the next lane bit
   for (const Layout::Base& base : layout.bases) {
     if (base.kind != 'l') continue;
     for (int axis : instr.axes)

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMostBlocks = 4;  // the most blocks (eight rows of 16 bytes) that one instruction loads
 
 // Calls f(axis, repeat) for each bit of a register's number (r bit) in a layout with two axes. `axis` is the axis that
-// the bit belongs to, and `repeat` the number of repeats along it that the bit stands for.
+// the bit belongs to, and `repeat` the number of repeats along this axis for which the bit counts.
 template <typename F>
 void for_each_register_bit(const Layout& layout, F f) {
   int64_t repeats[2] = {1, 1};
@@ -74,9 +74,9 @@ void Printer::print_words_across(const Instr& instr, const Place& place) {
 }
 
 // One instruction loads up to four registers, each from one block (eight rows of 16 bytes). The registers are in the
-// order of the layout's r bits, since matrix instructions take them in this order; with any other, each register would
-// have to be moved. The instruction is printed where its first register is defined; nothing is printed for its other
-// registers.
+// order of the layout's r bits, since matrix instructions take them in this order; in any other order, each register
+// would have to be copied first. The instruction is printed where its first register is defined; nothing is printed for
+// its other registers.
 void Printer::print_blocks(const Instr& instr, const Place& place, const char* function, int64_t gap) {
   const Layout& layout = tile_of(instr.result).layout;
   const int64_t number = register_of(layout, place.repeat);
@@ -120,7 +120,7 @@ void Printer::print_pack(const Instr& instr, const Place&) {
   for (int64_t number = 0; number < words.registers(); ++number) {
     std::vector<std::string> elements;
     for (int i = 0; i < size; ++i) {
-      // Each thread holds element i of the word at this position.
+      // The position, the same in each thread, at which the thread holds element i of the word.
       const int64_t place = at[static_cast<size_t>(number * size + i)];
       const std::string name = cat("t", from, "_", held.register_of(place));
       elements.push_back(held.vector() == 1 ? name : cat("wl_part(", name, ", ", place % held.vector(), ")"));
@@ -185,12 +185,12 @@ void Printer::print_mma(const Instr& instr, const Place&) {
       }
 }
 
-// Prints the definition of the place in shared memory at which a factor begins for the thread's group of waves. The
-// groups of a block divide the rows or columns of the factor among them.
+// Prints the definition of a variable: the address in shared memory at which a factor begins for the thread's group of
+// waves. The groups of a block divide the rows or columns of the factor among them.
 void Printer::print_shared_factor(const Instr& instr) {
   const Layout& layout = tile_of(instr.result).layout;
   const std::vector<Layout::Base> bits = by_bit_of_place(layout);
-  // The waves of one group differ only in the lowest wave bits, and their factor begins at the same place.
+  // The waves of one group differ only in the lowest wave bits, and their factor begins at the same address.
   const int own =
       log2_floor(kernel_.wave) + log2_floor(fragments_of(shared_factors_.at(instr.result).matrix).c.count('u'));
   std::vector<uint64_t> moves(bits.size(), 0);

@@ -6,8 +6,8 @@
 namespace wl {
 namespace {
 
-// The most repeats that are printed as straight-line code if a stretch has several tile spaces. More would need too
-// many registers and too much of the instruction cache.
+// The largest number of register repeats of a tile that are printed as straight-line code in a stretch of several tile
+// spaces. More would need too many registers and too much of the instruction cache.
 constexpr int64_t kMaxUnrolled = 64;
 
 // Whether tile `a` has the same space as tile `b`, except that some of its axes may have extent 1.
@@ -45,8 +45,8 @@ const std::vector<Affine>* ring_slot(const Kernel& kernel, const Affine& offset,
   return nullptr;
 }
 
-// Whether two slices are different slots of one ring buffer. They are if the numbers of the slots, before the remainder
-// is taken, differ by a constant that is no multiple of the ring's length.
+// Whether two slices are different slots of one ring buffer. They are if the two slot numbers, before the remainder by
+// the ring's length is taken, differ by a constant that is no multiple of that length.
 bool disjoint_slots(const Kernel& kernel, const Slice& a, const Slice& b) {
   int64_t mod_a = 0, mod_b = 0, c_a = 0, c_b = 0;
   const std::vector<Affine>* of_a = ring_slot(kernel, a.offset, &mod_a, &c_a);

@@ -13,7 +13,7 @@ namespace wl {
 struct Stretch {
   std::vector<const Instr*> instrs;
   TileId space = -1;      // the tile whose layout and bound the loop iterates over
-  bool unrolled = false;  // whether it has no loop, since some instructions cover fewer elements than others
+  bool unrolled = false;  // whether it is printed without a loop, since some instructions cover fewer elements
 };
 
 // Whether an instruction fills, moves or multiplies tiles in a CPU's tile registers. `tiles` is

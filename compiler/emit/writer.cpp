@@ -35,7 +35,7 @@ std::vector<Run> runs_of(const std::vector<uint64_t>& moves) {
   return out;
 }
 
-// Terms of which each has bits in common with another term of the list. `mask` has the bits of all terms.
+// One term, or several of which each has bits in common with another one. `mask` has the bits of all these terms.
 struct Overlap {
   uint64_t mask = 0;
   std::vector<std::string> terms;

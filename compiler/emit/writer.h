@@ -15,9 +15,9 @@ class Writer {
  public:
   void line(std::string_view text);  // writes a line at the current indentation
   void open(std::string_view text);  // writes a line "text {" and indents what follows
-  void close();                      // ends what open() began with a line "}"
-  // Notes are comments that are kept apart from the text: note() writes one at the end of the last line, note_line() a
-  // line of its own. Characters that could continue the comment's line or end it become "_".
+  void close();                      // writes the line "}" that ends what open() began
+  // Notes are comments that are kept apart from the text: note() puts a note at the end of the last line, note_line()
+  // on a line of its own. Characters that could continue the comment's line or end it become "_".
   void note(std::string_view text);
   void note_line(std::string_view text);
   std::string take() { return std::move(out_); }
@@ -32,7 +32,7 @@ class Writer {
 
 // Returns an affine index as a 64-bit expression such as "block*4096L + v3 + 8L".
 std::string spell(const Affine& affine);
-// Returns the name with "_" in place of characters that could end or continue the line of a comment.
+// Returns a name for use in a comment: every character but letters, digits, '.' and '-' becomes "_".
 std::string comment_of(std::string name);
 // Returns an expression for the minimum of several indices, such as "wl_lmin(a, b)".
 std::string spell_min(const std::vector<Affine>& affines);

@@ -37,8 +37,9 @@ void rename_captured(onnx::GraphProto& graph, const Names& names) {
   }
 }
 
-// Replaces the attribute references in a node of a function by the attributes that they refer to. `given` has those of
-// the function's call and the function's defaults. References to attributes that are not given are removed.
+// Replaces the attribute references in a node of a function by the attributes that they refer to. `given` has the
+// attributes of the function's call, and the function's defaults for other attributes. References to attributes that
+// are not given are removed.
 void resolve_references(onnx::NodeProto& node, const std::map<std::string, const onnx::AttributeProto*>& given) {
   for (int i = node.attribute_size() - 1; i >= 0; --i) {
     auto& attribute = *node.mutable_attribute(i);

@@ -61,7 +61,7 @@ struct CallValue {
   std::optional<Literal> literal = {};
   Fill fill = {};  // for a weight whose values are not known: how its stored elements are generated
   NodeId node = -1;
-  int per_byte = 1;  // the elements in a stored byte, as in ElementType
+  int per_byte = 1;  // number of elements in a stored byte, as in ElementType
 };
 
 class Call {
@@ -112,7 +112,7 @@ class Call {
   std::optional<std::vector<int64_t>> ints_or_attr(int index, std::string_view name) const;
 
   int64_t axis(int64_t axis, int64_t rank) const;  // returns the axis, counted from the front; fails if out of range
-  // Returns the axes, counted from the front and sorted; fails on duplicates.
+  // Returns the axes, counted from the front and sorted; fails if an axis is given twice or is out of range.
   std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t rank) const;
 
   // Outputs. A row returns output 0 and sets the others by set(), or sets all of them and returns an empty T.
@@ -142,7 +142,7 @@ class Call {
 
  private:
   NodeId input(const CallValue& value);
-  // returns a literal of integers too wide for a double as the sum of two tensors (Literal::low)
+  // Returns a literal of integers that are too wide for a double as the sum of two tensors (Literal::low).
   T wide_integers(const CallValue& value);
   const CallValue& value(int index) const;
   const onnx::AttributeProto* find(std::string_view name) const;
@@ -156,7 +156,7 @@ class Call {
   Builder& builder_;
   bool cache_;
   std::vector<Result> results_;
-  std::vector<std::pair<const CallValue*, NodeId>> made_;  // the inputs for which nodes have been made, and these nodes
+  std::vector<std::pair<const CallValue*, NodeId>> made_;  // inputs for which nodes have been made, with their nodes
 };
 
 // Elementwise ops. Their operands broadcast.

@@ -12,7 +12,7 @@ namespace {
 // The most elements that a value may have to be folded (computed while importing). Shape arithmetic and small tables
 // are within this limit. Larger values stay ops of the graph.
 constexpr int64_t kFoldElements = kLiteralBytes / 8;
-constexpr int64_t kFoldWork = int64_t{1} << 20;  // the most elements that the nodes of a folded op may have in all
+constexpr int64_t kFoldWork = int64_t{1} << 20;  // the most elements of all nodes of a folded op together
 
 absl::StatusOr<Literal> value_of(const Graph& graph, const Output& output) {
   const Node& node = graph.nodes[static_cast<size_t>(output.node)];

@@ -21,7 +21,8 @@ namespace wl::onnx_import {
 using Opsets = std::map<std::string, int>;
 using Names = std::unordered_map<std::string, std::string>;  // maps each name in a body to the name in its copy
 
-// Facts about the body that a node is in: the opset version of each domain, and the number of bodies around the node.
+// Facts about the body that a node is in: `opsets`, the opset version of each domain, and `depth`, the number of bodies
+// (subgraphs or functions) around the node.
 struct ImportContext {
   const Opsets* opsets;
   int depth = 0;

@@ -46,7 +46,7 @@ absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what);
 // graph such a tensor is an input of bytes, which is unpacked to integers of eight bits.
 struct ElementType {
   DType dtype = DType::f32;  // dtype of the elements as ops read them
-  int per_byte = 1;          // the elements in a stored byte: 2 for integers of four bits, else 1
+  int per_byte = 1;          // number of elements in a stored byte: 2 for integers of four bits, else 1
 
   DType stored_dtype() const { return per_byte > 1 ? DType::u8 : dtype; }
   // Returns the shape that a tensor has in stored elements. Where a byte stores two elements, an even last extent is

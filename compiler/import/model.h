@@ -46,8 +46,9 @@ absl::StatusOr<InputType> input_type(const onnx::ValueInfoProto& input, const Im
 // Returns the name of a node for messages: `node "name" (Add)` or, if the node has no name, `node #3 (Add)`.
 std::string label(const onnx::NodeProto& node, int index);
 
-// Returns the indices of the nodes in topological order, each after the nodes that it reads. `known` has the names of
-// all inputs and initializers. Fails on a cycle, on a name that nothing provides, and on a name that is provided twice.
+// Returns the indices of the nodes in topological order: each node comes after the nodes whose outputs it reads.
+// `known` has the names of all inputs and initializers. Fails on a cycle, on a name that nothing provides, and on a
+// name that is provided twice.
 absl::StatusOr<std::vector<int>> sorted_nodes(const onnx::GraphProto& graph, const std::vector<std::string>& known);
 
 }  // namespace wl::onnx_import

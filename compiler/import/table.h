@@ -23,7 +23,7 @@ struct Row {
   int until = kAnyLater;  // the last opset version for which `build` holds
   std::string_view domain = "";
   // Whether the node is computed while importing if all its inputs are known. This is false for DequantizeLinear, so
-  // that weights stay bytes, which can be multiplied as bytes.
+  // that weights stay eight-bit integers, which can be multiplied as such.
   bool folds = true;
 };
 

@@ -134,7 +134,7 @@ T pad(T x, std::vector<int64_t> low, std::vector<int64_t> high, double value) {
   }
   x.call().check_shape(shape);
   Node node{.op = Op::pad, .operands = {x.id()}, .ints = std::move(low), .ints2 = std::move(high)};
-  // The padding value is rounded to the dtype by constant().
+  // constant() rounds the padding value to the dtype of x.
   node.value = x.call().builder().node(x.call().constant(value, x.dtype(), {}).id()).value;
   return x.call().checked(x.call().builder().add_node(std::move(node)));
 }
@@ -204,7 +204,7 @@ T mean(T x, const std::vector<int64_t>& axes, bool keep) {
   for (const int64_t axis : axes) count *= x.extent(axis);
   const T sum = reduce(Op::reduce_sum, x, axes, keep);
   if (!is_float(x.dtype())) return sum / static_cast<double>(count);
-  // The mean of no elements must be NaN, which the product 0 * inf gives.
+  // The mean of no elements must be NaN: their sum is 0, and 0 * inf is NaN.
   return sum * (count == 0 ? std::numeric_limits<double>::infinity() : 1.0 / static_cast<double>(count));
 }
 

@@ -1,5 +1,5 @@
-// Selects the field of a TensorProto that holds the elements of a tensor without raw data. Such a field may store the
-// elements in a wider type than that of the tensor.
+// Selects the field of a protobuf TensorProto that holds the elements of a tensor whose raw_data is not set. Such a
+// field may store the elements in a wider type than that of the tensor.
 #pragma once
 
 #include "compiler/base/dtype.h"

@@ -11,7 +11,7 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using onnx::TensorProto;
 
-// Returns the elements of a typed protobuf field as bytes of `dtype`. In the field they may have a wider type.
+// Returns the elements of a typed protobuf field as bytes of `dtype`. The field may store them in a wider type.
 template <typename Field>
 std::string bytes_of(DType dtype, const Field& field) {
   const size_t size = static_cast<size_t>(size_of(dtype));

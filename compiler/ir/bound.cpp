@@ -46,7 +46,7 @@ uint64_t integer_power(bool is_unsigned, int64_t x, int64_t y) {
   return power;
 }
 
-// Returns the truncated quotient x / y and the remainder that it leaves; both are 0 if y is 0.
+// Returns the quotient x / y, truncated, and the remainder x - (x / y) * y; both are 0 if y is 0.
 std::pair<uint64_t, uint64_t> divided(bool is_unsigned, int64_t x, int64_t y) {
   const auto a = static_cast<uint64_t>(x), b = static_cast<uint64_t>(y);
   if (y == 0) return {0, 0};
@@ -188,7 +188,7 @@ double Elementwise::value(const double x[3]) const {
   return rounding_.floating || compares_ ? v : to_integer(to_, from_, v);
 }
 
-// Returns the largest change of the result `r` when the operands vary within their error intervals. Each interval is
+// Returns how far the result can move from `r` when the operands vary within their error intervals. Each interval is
 // sampled at its centre and both ends, and at zero if zero lies inside.
 double Elementwise::swing(const Estimate x[3], double r) const {
   double places[3][4];
@@ -278,8 +278,8 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
     double seen = swing(x, r);
     if (row_.op == Op::mod || row_.op == Op::fmod) seen = std::max(seen, remainder_swing(x));
     const bool smooth = std::isfinite(result.worst) && std::isfinite(result.spread);
-    // Errors of many values may be on the same side of a jump, so these errors do not average out as those of roundings
-    // do.
+    // A jump may change many values in the same direction, so the errors at jumps do not average out in sums as
+    // rounding errors do.
     const double deviation = jumps_ && row_.op != Op::pow ? seen : seen / kConfidence;
     result.worst = smooth ? std::max(result.worst, seen) : seen;
     result.spread = smooth ? std::max(result.spread, deviation) : deviation;
@@ -316,7 +316,7 @@ Estimate Elementwise::operator()(const Estimate x[3]) const {
     v.value = round_to(to_, v.value);
     return infinite && std::isfinite(v.value) && v.bound() > 0 ? Estimate{v.value, kInfinity, kInfinity} : v;
   }
-  // If its operand is infinite, a function returns its limit. A limit that is a whole number has no rounding error.
+  // At an infinite operand a function returns its limit there, which has no rounding error if it is a whole number.
   const bool limit = std::isinf(at[0]) && row_.arity == 1 && x[0].worst == 0 && v.value == std::trunc(v.value);
   // The rounding error is relative to the rounded value, which may exceed v.value by as much as the bound.
   const double reach = std::fabs(v.value) + (std::isfinite(v.bound()) ? v.bound() : 0);

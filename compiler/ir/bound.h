@@ -10,9 +10,9 @@
 
 namespace wl {
 
-// An exact value, and how far an evaluation in the nodes' dtypes may differ from it: by `worst` in the worst case, and
-// with the standard deviation `spread` if roundings are independent. The worst case of a long sum is far too large to
-// be useful, so kConfidence standard deviations replace it there.
+// An exact value, and how far a kernel's evaluation of it, in the dtypes of the nodes, may differ: by `worst` in the
+// worst case, and with the standard deviation `spread` if roundings are independent. The worst case of a long sum is
+// far too large to be useful, so kConfidence standard deviations replace it there.
 inline constexpr double kConfidence = 8;
 struct Estimate {
   double value = 0, worst = 0, spread = 0;
@@ -35,8 +35,8 @@ inline int64_t bits_of(const Estimate& x) {
 inline Estimate whole_number(DType dtype, int64_t bits) {
   return {from_integer(dtype, static_cast<uint64_t>(bits)), 0, 0, bits};
 }
-// Returns the exact result of an elementwise op on integers. Operands x, of dtype `from`, and the result, of dtype
-// `to`, are given as bits.
+// Returns the exact result of an elementwise op on integers. The operands x, of dtype `from`, and the result, of dtype
+// `to`, are the 64-bit patterns of these integers (see bits_of).
 int64_t integer_result(Op op, DType from, DType to, const int64_t x[3]);
 
 // How a dtype rounds the result of an operation.

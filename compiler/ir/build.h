@@ -35,8 +35,8 @@ class Builder {
   NodeId reduce(Op op, NodeId x, std::vector<int64_t> axes);
   // Reduces x over `axes`, then broadcasts the result along these axes to the shape of x.
   NodeId reduce_keep(Op op, NodeId x, std::vector<int64_t> axes);
-  // `dtype` is the dtype of the result. By default it is that of a, or i32 if a and b are bytes (i8 or u8), for which
-  // no other dtype is allowed. If a and b are floats narrower than f32, `dtype` may be f32.
+  // `dtype` is the dtype of the result. By default it is that of a, or i32 if a and b have eight-bit integers (i8 or
+  // u8), for which no other dtype is allowed. If a and b are floats narrower than f32, `dtype` may be f32.
   NodeId contract(NodeId a, NodeId b, std::string einsum, std::optional<DType> dtype = {}, bool tf32 = false);
   NodeId take_along(NodeId x, NodeId index, int64_t axis);
   NodeId add(NodeId a, NodeId b) { return elementwise(Op::add, {a, b}); }

@@ -32,8 +32,8 @@ class Chooser {
   uint64_t state_;
 };
 
-// Returns up to `wanted` distinct positions in [0, count), in ascending order, including the first and the last; all
-// positions if `count` is at most `wanted`. `choose` draws one position.
+// Returns up to `wanted` distinct positions in [0, count), in ascending order, including the first and the last. If
+// `count` is at most `wanted`, returns all positions. `choose` draws one position.
 template <typename Choose>
 std::vector<int64_t> places(int64_t count, int64_t wanted, Choose choose) {
   std::set<int64_t> chosen;

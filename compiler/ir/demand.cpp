@@ -243,9 +243,9 @@ void Evaluator::demand_contract(const Node& at, const ElementSet& set) {
   }
 }
 
-// Demands elements of a take_along's operands. Which elements of operand 0 are demanded depends on the values of the
-// index. If the index is not itself computed by a take_along, its values are computed first; otherwise all elements
-// along the axis are demanded.
+// Demands elements of a take_along's operands, for its demanded elements `set`. Which elements of operand 0 are needed
+// depends on the values of the index. These values are computed first, unless computing the index itself takes a
+// take_along; all elements of operand 0 along the axis are demanded then.
 absl::Status Evaluator::demand_take_along(NodeId id, const ElementSet& set) {
   const Node& at = node(id);
   set_of(at.operands[1]).insert_all(set);

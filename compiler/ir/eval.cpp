@@ -92,7 +92,7 @@ void Evaluator::compute_elementwise(NodeId id, const ElementSet& set, Column& ou
   const Node& at = node(id);
   int arity = info(at.op).arity;
   Elementwise apply(at.op, node(at.operands[at.op == Op::select ? 1 : 0]).dtype, at.dtype);
-  bool same[3] = {};  // for each operand: whether the same elements of it are demanded as of this node
+  bool same[3] = {};  // for each operand: whether the same elements are demanded of it as of this node
   for (int j = 0; j < arity; ++j) same[j] = sets_[at.operands[j]]->count() == set.count();
   size_t k = 0;
   set.for_each([&](int64_t i) {
@@ -137,7 +137,7 @@ void Evaluator::compute_view(const Node& at, const ElementSet& set, Column& out)
 
 namespace {
 
-// The running state of a reduction over values with their errors.
+// The running state of a reduction of values, each with its error.
 struct Accumulator {
   Accumulator(Op which, DType type) : op(which), dtype(type), floating(is_float(type)) {
     const double infinity = std::numeric_limits<double>::infinity();
@@ -147,7 +147,7 @@ struct Accumulator {
     if (op == Op::reduce_min) value = floating ? infinity : round_to(dtype, infinity);
     if (!floating) whole = bits_of(dtype, value);
   }
-  // Adds one more integer to the accumulator. `x` has its bits, and `w` is its worst-case error.
+  // Adds one more integer to the accumulator. `x` has the bits of the integer, and `w` is its worst-case error.
   void add(int64_t x, float w) {
     const int64_t both[3] = {whole, x, 0};
     whole = integer_result(combine_of(op), dtype, dtype, both);

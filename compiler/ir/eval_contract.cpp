@@ -10,13 +10,13 @@ namespace wl {
 namespace {
 
 struct Pair {
-  int32_t a, b;      // the two rows to be multiplied: the number of a row of operand a, and that of a row of operand b
-  int64_t position;  // position in the output column at which the dot product of these rows is stored
+  int32_t a, b;      // the numbers of the two rows that are multiplied: a row of operand a and a row of operand b
+  int64_t position;  // index, among the demanded elements of the result, of the dot product of these rows
 };
 
-// The rows of both operands that a contraction needs. Each result is the dot product of a row of a and a row of b; a
-// row is the elements that one result sums over. `bases` has the first element of each row, for a and for b; `pairs`
-// has the two rows of each result.
+// The rows of both operands that a contraction needs. Each element of the result is the dot product of a row of a and a
+// row of b; a row is the elements that this sum runs over. `bases` has the index of the first element of each row, for
+// a and for b; `pairs` has the two rows of each element of the result.
 struct Rows {
   std::vector<int64_t> bases[2];
   std::vector<Pair> pairs;
@@ -51,7 +51,7 @@ struct Panels {
 };
 
 // Computes the dot products of `pairs`, whose rows lie in the two panels, in blocks of up to 2 x 4 results. `pairs`
-// must be sorted.
+// must be sorted by the row of a, then by the row of b.
 void put_products(const PanelProduct& multiply, const Panels& panels, std::span<const Pair> pairs, Column& out) {
   for (size_t begin = 0; begin < pairs.size();) {
     // Takes all pairs of one row of a. If the next row of a is paired with the same rows of b, its pairs are taken as

@@ -13,7 +13,8 @@
 
 namespace wl {
 
-// The values of a node's demanded elements and their errors, in index order. Errors are rounded up to f32.
+// The values of a node's demanded elements with their errors, in the order of the elements' indices. Errors are rounded
+// up to f32.
 struct Column {
   std::vector<double> value;
   std::vector<float> worst, spread;
@@ -50,10 +51,10 @@ struct ContractMaps {
   int64_t terms = 1;
 };
 
-// How the oracle computes the operand of a jump (a comparison, floor, a conversion to integers), whose last bits can
-// decide on which side of the jump it falls. kExact: as exactly as a double can. kRounded: rounded to the dtype after
-// every operation, as in a program that stores each value. The oracle's bounds cover both sides of the jump; kRounded
-// is for callers that need the value which other programs compute.
+// How the oracle computes the operand of an op that jumps (a comparison, floor, a conversion to integers), where the
+// last bits of the operand can decide on which side of the jump the result lies. kExact: as exactly as a double can.
+// kRounded: rounded to the dtype after every operation, as in a program that stores each value. The oracle's bounds
+// cover both sides of the jump; kRounded is for callers that need the value which other programs compute.
 enum class BeforeJumps { kExact, kRounded };
 
 // What happens if an index of a take_along lies outside its axis: an error, or the nearest element is read, as by
@@ -98,7 +99,7 @@ class Evaluator {
   const BeforeJumps before_jumps_;
   const Outside outside_;
   const std::vector<bool> loose_exps_;  // for each node: whether it is an exp that may be less exact (rounded_exps.h)
-  std::vector<bool> rounded_;           // for each node: whether its values are rounded to its dtype
+  std::vector<bool> rounded_;           // for each node: whether its values are rounded to its dtype (kRounded)
   std::vector<std::unique_ptr<ElementSet>> sets_;  // for each node: its demanded elements; null if there are none
   std::vector<Column> columns_;
   // For each node: the last node that uses it, after which its values are freed unless queried.
@@ -113,15 +114,15 @@ struct Origin {
 };
 Origin origin_of(const Graph& graph, const Node& node, int64_t index);
 
-// Returns whether `index` lies in [-extent, extent), and which position along take_along's axis it selects. For an
-// index outside, this is the nearest position.
+// Whether an index of a take_along lies in [-extent, extent), and which position along the axis, counted from the
+// front, it selects. For an index outside that range, `at` is the nearest position.
 struct Picked {
   bool inside;
   int64_t at;
 };
 Picked picked(double index, int64_t extent);
-// Returns which element of operand 0 is read for output element `i` of a take_along. `pick` is the position along the
-// axis, counted from 0.
+// Returns which element of operand 0 a take_along reads for its output element `i`. `pick` is the position that the
+// index selects along the axis, counted from the front.
 int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick);
 
 }  // namespace wl

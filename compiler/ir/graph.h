@@ -55,7 +55,7 @@ struct OpInfo {
 };
 std::span<const OpInfo> ops();  // returns kOps, in the order of enum Op
 const OpInfo& info(Op op);
-// The largest cost of an element, in issue slots, at which a kernel computes a value again for every use instead of
+// The largest cost per element, in issue slots, of a value that a kernel computes again for every use instead of
 // storing and loading it.
 inline constexpr int kCheapWork = 4;
 inline OpClass class_of(Op op) {
@@ -119,7 +119,8 @@ struct Einsum {
 };
 absl::StatusOr<Einsum> parse_einsum(std::string_view text);
 
-// Sets `tf32` on every contract whose operands are f32. Kernels may then cut the factors to tf32.
+// Sets `tf32` on every contract whose operands are f32. Kernels may then cut off mantissa bits of its factors that the
+// format tf32 does not have.
 void allow_tf32(Graph& graph);
 
 inline constexpr int kMaxRank = 16;

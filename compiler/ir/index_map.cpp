@@ -37,8 +37,9 @@ namespace {
 
 using Axes = std::vector<ViewMap::Axis>;
 
-// The functions that ops.def names in its rows of views. Each changes `Axes` to say where the view's coordinates lie in
-// the operand; before the call, axis i of the operand is axis i of the view.
+// The functions that ops.def names in its rows of views. Each sets `Axes`, which has an entry for each axis of the
+// operand, to where the operand is read for a coordinate of the view. Before the call, axis i of the operand is axis i
+// of the view.
 
 void no_axes(const Node& view, Axes&) {
   WL_CHECK(false, name_of(view.op), " maps no axes");

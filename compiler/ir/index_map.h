@@ -19,12 +19,12 @@ struct IndexMap {
   IndexMap() = default;
   IndexMap(const Shape& shape, const std::vector<int64_t>& strides, int64_t offset);
   int64_t operator()(int64_t index) const;
-  // Returns the values of the map at all elements, in row-major order.
+  // Returns the mapped index of every element of a tensor of shape `extents`, in row-major order.
   std::vector<int64_t> all() const;
 };
 
-// Evaluates an IndexMap at increasing indices. If the next index is in the same row, it costs one addition instead of
-// divisions.
+// Evaluates an IndexMap at increasing indices. An index that follows its predecessor in the same row costs one addition
+// instead of divisions.
 class IndexCursor {
  public:
   explicit IndexCursor(const IndexMap& map) : map_(map) {}

@@ -85,9 +85,9 @@ FloatBlock pick_float_block() {
   return float_block;
 }
 
-// Factors and errors other than zero are raised to at least this fraction of the panel's largest one. The product of
-// two such numbers (kMinFactor), or of their squares (kMinSquareFactor), is then a normal f32. Larger factors and
-// errors only make the error bounds larger.
+// Factors and errors other than zero are raised to at least this fraction of the largest one in their panel. The
+// product of two numbers that are at least kMinFactor, or of the squares of two that are at least kMinSquareFactor, is
+// then a normal f32. Larger factors and errors only make the error bounds larger.
 constexpr double kMinFactor = 1e-18, kMinSquareFactor = 1e-9;
 float at_least(double least, double x) {
   return static_cast<float>(x == 0 ? 0 : std::max(x, least));
@@ -184,7 +184,7 @@ void PanelProduct::operator()(const Panel& a, int64_t i, const Panel& b, int64_t
   }
   // Contractions of bf16 may treat denormal factors and sums as zeros (docs/numerics.md).
   const double flushed = flushed_ * (1 + a.scale + b.scale);
-  constexpr double kUp = 1 + 1e-3;  // covers the rounding errors of the sums that are computed in f32
+  constexpr double kUp = 1 + 1e-3;  // a factor that covers the rounding errors of the sums computed in f32
   for (int r = 0; r < rows; ++r) {
     for (int c = 0; c < columns; ++c) {
       const double v = value[r][c];

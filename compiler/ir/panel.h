@@ -1,7 +1,7 @@
-// Contractions of the oracle (eval.h). A row is the elements of one operand that one result sums over. The rows that
-// are needed of each operand are gathered into a contiguous panel, and two panels are multiplied in blocks of 2 x 4
-// results. Vector lanes are added up in the same order on every machine, so equal arguments give equal bytes. Only the
-// oracle uses this header.
+// Contractions of the oracle (eval.h). Each element of the result is a sum; a row is the elements of one operand that
+// one such sum runs over. The rows that are needed of each operand are gathered into a contiguous panel, and two panels
+// are multiplied in blocks of 2 x 4 elements of the result. Vector lanes are added up in the same order on every
+// machine, so equal arguments give equal bytes. Only the oracle uses this header.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace wl {
 
 // One operand's part in the error of dot products. With the errors ea and eb of the operands a and b, the error of a
 // dot product is the sum of f(|a|) f(eb) + f(ea) f(|b| + eb) over its terms, where f(x) = x for the worst case and f(x)
-// = x * x for the spread. `factor` holds f(|a|) for operand a or f(|b| + eb) for b, and `error` holds f(ea) or f(eb).
-// Each is divided by its largest entry, so that squares stay in the range of f32; `factor_scale` and `scale` undo the
-// division.
+// = x * x for the spread. `factor` has f(|a|) for operand a or f(|b| + eb) for operand b, and `error` has f(ea) or
+// f(eb). The entries of each list are divided by its largest one, so that squares stay in the range of f32;
+// `factor_scale` and `scale` undo the division.
 struct ErrorPanel {
   std::vector<float> factor, error;
   double factor_scale = 1, scale = 1;
@@ -25,10 +25,11 @@ struct ErrorPanel {
 
 // The rows of one operand of a contraction, copied to be contiguous.
 struct Panel {
-  // Copies one row for each entry of `bases`, the number of the row's first element; `steps` are the offsets from it to
-  // all elements. Each row is filled with zeros up to `padded` terms. `positions` gives the place of an element in
-  // `from`. `second`: whether this is operand b, whose factors include its own error. `literal_worst`: as in SumErrors;
-  // if not set, `worst` is not used. `inexact`: a relative error that every element has in addition to its own.
+  // Copies one row for each entry of `bases`, the index of the row's first element; `steps` are the offsets from that
+  // element to all elements of the row. Each row is filled with zeros up to `padded` terms. `positions` gives the index
+  // in `from` of an element. `second`: whether this is operand b, whose factors include its own error. `literal_worst`:
+  // as in SumErrors; if not set, `worst` is not used. `inexact`: a relative error that every element has in addition to
+  // its own.
   void gather(const Column& from, const ElementSet& positions, std::span<const int64_t> bases,
               const std::vector<int64_t>& steps, int64_t padded, bool second, bool literal_worst, double inexact);
   std::vector<double> value;
@@ -58,7 +59,8 @@ class PanelProduct {
                   Doubles& total) const;
   DType dtype_;
   SumErrors errors_;
-  // Error of a dot product of factors of at most 1 if kernels may treat denormals as zeros; otherwise 0.
+  // The error that a dot product of factors of magnitude at most 1 has if kernels may treat denormals as zeros;
+  // otherwise 0.
   double flushed_;
   int64_t padded_;
   double inexact_;

@@ -1,5 +1,5 @@
-// The parser reads one node or output per line, from left to right. It does not recurse. The size of every list is
-// bounded by the length of the text or by a limit.
+// The parser reads the text line by line, one node or output in each, from left to right. It does not recurse. The size
+// of every list is bounded by the length of the text or by a limit.
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -52,7 +52,7 @@ class Parser {
  private:
   absl::Status error(absl::string_view message) const { return invalid("line ", line_number_, ": ", message); }
 
-  // Moves to the next line that is neither blank nor a comment; false at the end of the text.
+  // Moves to the next line that is neither blank nor a comment; returns false at the end of the text.
   bool next_line() {
     while (!rest_.empty()) {
       size_t end = rest_.find('\n');
@@ -142,8 +142,8 @@ class Parser {
     return invalid(number_, " has more digits than a double holds; only a constant may");
   }
 
-  // Replaces an integer constant that a double cannot hold by the sum of two constants: one without the lowest 11 bits,
-  // and one of these bits.
+  // Replaces an integer constant that a double cannot hold by the sum of two constants: its value with the lowest 11
+  // bits cleared, and the value of these bits.
   absl::Status split(uint64_t bits, Node& node) {
     Node low = node;
     node.value = integer_of(node.dtype, bits & ~kLow);

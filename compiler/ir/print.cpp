@@ -47,8 +47,8 @@ std::string quote(std::string_view text) {
   return result + "\"";
 }
 
-// Returns the bytes of the values in little endian, each value as a T (float or double); nullopt if T cannot hold one
-// of the values.
+// Returns the little-endian bytes of the values, each converted to T (float or double); nullopt if T cannot hold one of
+// the values exactly.
 template <typename T>
 std::optional<std::string> bytes_of(const std::vector<double>& values) {
   std::string bytes;

@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-constexpr int kMostNodes = 256;  // the most nodes that one call of range_of() looks at
+constexpr int kMostNodes = 256;  // the most nodes whose ranges one call of range_of() derives
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Range whole_range(DType dtype) {
@@ -47,7 +47,8 @@ class Ranges {
     const Range whole = whole_range(at.dtype);
     if (++looked_at_ > kMostNodes || elements(at.shape) == 0) return whole;
     const Range found = computed(at).value_or(whole);
-    // An integer result that does not fit into the dtype wraps around, so its range is the whole range of the dtype.
+    // An integer result that does not fit into the dtype wraps around, so its range is then the whole range of the
+    // dtype.
     return known_[id] = !found.empty() && found.within(whole) ? found : whole;
   }
 
@@ -141,8 +142,9 @@ class Ranges {
   int looked_at_ = 0;
 };
 
-// Finds ranges for the inputs that keep indices inside their axes, and sets the inputs' fills. It walks from
-// take_alongs back to the inputs and keeps, for every node, the range in which its values should lie (wanted_).
+// Finds ranges for the inputs from which indices are computed, so that the indices stay inside their axes, and sets the
+// fills of these inputs. The walk goes from each take_along back to the inputs and keeps, for every node, the range in
+// which its values should lie (wanted_).
 class Wishes {
  public:
   explicit Wishes(Graph& graph)

@@ -1,5 +1,5 @@
-// Finds in which range the values of nodes lie, without computing the values. The ranges show which indices cannot lie
-// outside their axes, and how inputs must be generated to keep other indices inside.
+// Finds in which range the values of nodes lie, without computing the values. The ranges show which indices of gathers
+// cannot lie outside their axes, and how inputs must be generated to keep the other indices inside.
 #pragma once
 
 #include <functional>

@@ -11,8 +11,7 @@ bool is_narrow_float(DType dtype) {
   return is_float(dtype) && size_of(dtype) < 4;
 }
 
-// Whether the op turns a relative error of an operand into a relative error of the result that is at most about as
-// large.
+// Whether the op's result has a relative error that is at most about as large as the relative error of its operand.
 bool keeps_relative_errors(const Node& node) {
   switch (class_of(node.op)) {
     case OpClass::kView:

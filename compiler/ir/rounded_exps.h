@@ -10,8 +10,8 @@ namespace wl {
 
 // Returns for every node whether it is an exp of f32 or a narrower float that may be less exact. The value of an exp of
 // f32 must reach outputs and other operations only through casts to narrower floats. Before the cast there may only be
-// products, quotients, sums over an axis, contractions, extremes, selections and views, which do not make a relative
-// error larger.
+// products, quotients, sums over an axis, contractions, extremes, selections and views. These do not make a relative
+// error larger; that of a sum is relative to the sum of its terms' magnitudes.
 std::vector<bool> rounded_exps(const Graph& graph);
 
 // Whether the graph has an exp and rounded_exps() is true for every exp in it.

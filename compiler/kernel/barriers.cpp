@@ -11,14 +11,14 @@
 namespace wl {
 namespace {
 
-// The most loops around an instruction, since each at least doubles the work of the analysis.
+// The deepest nesting of loops that the analysis walks; each loop around an instruction at least doubles its work.
 constexpr int kDeepest = 8;
 constexpr int64_t kMostSlots = 16;  // times() ignores ring buffers with more slots than this
 
 // Walks the instructions of a body in order of execution and stops at the first hazard on shared memory. With `insert`,
 // a barrier is inserted before each hazard and the walk continues. An asynchronous copy counts as a store twice: where
-// it starts, and at the wait that completes it. An access to its destination between these two points is an error that
-// no barrier can repair.
+// it starts, and at the wait that completes it. An access to the copy's destination between these two points is an
+// error that no barrier can repair.
 struct Walk {
   const Kernel& kernel;
   bool insert = false;
@@ -77,7 +77,7 @@ struct Walk {
     if (!problem.empty()) complain(cat(problem, ": "), instr);
   }
 
-  // Whether the value of a derived variable changes with a loop's variable.
+  // Whether the variable of a loop is a term of the expression that a derived variable is computed from.
   bool advances(const Var& derived, VarId loop) const {
     const auto& terms = derived.of[0].terms;
     return std::any_of(terms.begin(), terms.end(), [&](const auto& term) { return term.first == loop; });
@@ -86,8 +86,8 @@ struct Walk {
   static bool has_known_trips(const Instr& loop) { return loop.trips.size() == 1 && loop.trips[0].terms.empty(); }
 
   // How many iterations of a loop the analysis walks: two, or as many as the slots of a ring buffer that advances with
-  // the loop. In kernels with copier threads: enough iterations to leave slots and phases in the state in which all
-  // iterations of the loop would leave them.
+  // the loop. In kernels with copier threads: three or, if the number of the loop's iterations is known, as many as
+  // leave slots and phases in the state in which all iterations would leave them.
   int64_t times(const Instr& loop) const {
     int64_t most = 2, period = 1;
     for (const Var& v : kernel.vars) {

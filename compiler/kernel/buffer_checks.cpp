@@ -12,7 +12,7 @@ namespace {
 // The first and the last instruction of a body that use a buffer.
 struct Lifetime {
   const Instr *first = nullptr, *last = nullptr;
-  size_t begin = SIZE_MAX, end = 0;  // indices in the body of `first` and `last`, the instructions that use the buffer
+  size_t begin = SIZE_MAX, end = 0;  // the indices of `first` and `last` in the body
 };
 
 bool uses(const Instr& instr, BufferId buffer) {
@@ -20,7 +20,8 @@ bool uses(const Instr& instr, BufferId buffer) {
          std::any_of(instr.body.begin(), instr.body.end(), [&](const Instr& inner) { return uses(inner, buffer); });
 }
 
-// Instructions inside a section of a packed kernel are counted as if they were in the body itself.
+// Finds the lifetime of a buffer in a body. `at` is the index of the next instruction; instructions inside a section of
+// a packed kernel are counted as if they were in the body itself.
 void find_lifetime(std::span<const Instr> body, BufferId buffer, size_t& at, Lifetime& lifetime) {
   for (const Instr& instr : body) {
     if (section_of(instr)) {
@@ -49,9 +50,9 @@ bool stores_first(const Instr& instr, BufferId buffer) {
   return info(instr.op).stores() || info(instr.op).is_async_copy();
 }
 
-// Whether two buffers ever hold values at the same time. If both are used by the same loop and nowhere else, and the
-// loop stores to each buffer before loading from it, neither buffer holds a value from one iteration to the next. In
-// this case the function examines the loop's body alone.
+// Whether two buffers ever hold values at the same time. If one loop uses both buffers and nothing else uses them, and
+// the loop stores to each buffer before loading from it, neither buffer holds a value from one iteration to the next.
+// In this case the function examines the loop's body alone.
 bool hold_at_once(std::span<const Instr> body, BufferId a, BufferId b) {
   const Lifetime one = lifetime_in(body, a), other = lifetime_in(body, b);
   if (one.first == nullptr || other.first == nullptr || one.begin > other.end || other.begin > one.end) return false;
@@ -103,8 +104,8 @@ absl::Status check_clusters(const Kernel& kernel) {
   return absl::OkStatus();
 }
 
-// `stored`: the cluster buffers stored to since the last cluster barrier. `loaded`: whether a cluster buffer was loaded
-// from since then.
+// Checks that a cluster barrier lies between each store to a cluster buffer and the loads of it. `stored`: the cluster
+// buffers stored to since the last cluster barrier. `loaded`: whether a cluster buffer was loaded from since then.
 absl::Status check_cluster_barriers(const Kernel& kernel, std::span<const Instr> body, std::set<BufferId>& stored,
                                     bool& loaded) {
   for (const Instr& instr : body) {

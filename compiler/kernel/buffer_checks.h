@@ -1,4 +1,4 @@
-// The checks of a kernel's buffers in verify(): their places in memory, and that no pass loads what was not stored.
+// The checks of a kernel's buffers in verify(): where they lie in memory, and that no pass loads what was not stored.
 #pragma once
 
 #include "compiler/kernel/kernel.h"

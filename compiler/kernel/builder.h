@@ -28,7 +28,7 @@ class KernelBuilder {
   BufferId cluster(std::string name, DType dtype, std::vector<int64_t> shape);
   // Adds a buffer behind all others of the workspace.
   BufferId work(std::string name, DType dtype, std::vector<int64_t> shape);
-  BufferId input_buffer(NodeId input) const;  // the global buffer of an input
+  BufferId input_buffer(NodeId input) const;  // returns the global buffer of input node `input`
   BufferId output_buffer(int output) const;
   TileId tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
               std::vector<std::vector<Affine>> bound = {});
@@ -38,7 +38,7 @@ class KernelBuilder {
                    std::vector<std::vector<Affine>> bound = {});
   TileId tile(Tile tile);
   TileId like(TileId other, DType dtype);  // adds a tile with the layout and bounds of `other`
-  // Tiles that are added during the lifetime of the returned object belong to this node.
+  // Tiles that are added while the returned object exists hold values of node `node`; comments of printed code name it.
   [[nodiscard]] auto values_of(NodeId node) {
     return absl::MakeCleanup([this, before = std::exchange(node_, node)] { node_ = before; });
   }
@@ -57,7 +57,7 @@ class KernelBuilder {
   std::vector<std::vector<Instr>> open_;  // bodies of the open loops, outermost first; the first is the kernel's body
   std::vector<Instr> loops_;
   std::vector<NodeId> inputs_;
-  NodeId node_ = -1;  // the node that added tiles belong to; -1: unknown
+  NodeId node_ = -1;  // the node whose values the tiles being added hold; -1: unknown
 };
 
 // Returns the derived variable (min(of...) / div) % mod of a kernel: an equal one that exists already, or a new one.
@@ -71,18 +71,18 @@ Affine sum(Affine a, const Affine& b, int64_t factor = 1);
 
 Instr load_instr(TileId result, Slice slice);
 Instr store_instr(TileId value, Slice slice, bool streaming);
-// Prefetches into the cache of this level the elements that a load of a tile with the layout of `of` would read.
+// Prefetches the elements that a load of a tile with the layout of `of` would read, into the cache of level `level`.
 Instr prefetch_instr(TileId of, Slice slice, int level);
 Instr fill_instr(TileId result, double value);
-Instr fold_instr(TileId into, TileId value, Op combine);    // folds over axis 1
-Instr cross_instr(TileId result, TileId from, Op combine);  // combines lanes over axis 1
-// without `through`, elements must not move to another wave
+Instr fold_instr(TileId into, TileId value, Op combine);    // folds `value` into `into` over axis 1
+Instr cross_instr(TileId result, TileId from, Op combine);  // combines the lanes of `from` over axis 1
+// Converts `from` to the layout of `result`. Without the slice `through`, no element may move to another wave.
 Instr convert_instr(TileId result, TileId from, Slice through = {});
 Instr view_instr(TileId result, TileId from);
 Instr words_instr(TileId result, DType element, Slice slice);
 Instr words_across_instr(TileId result, DType element, Slice slice, int64_t gap);
 Instr join_instr(TileId result, DType element, std::vector<TileId> elements);
-// Packs neighbouring elements along `axis` of a tile into words (u32), from element `first` on.
+// Packs neighbouring elements of a tile along `axis` into words (u32), beginning with element `first`.
 Instr pack_instr(TileId result, DType element, TileId from, int axis, int64_t first);
 Instr part_instr(TileId result, DType element, TileId words, int part);
 Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b);
@@ -94,7 +94,8 @@ Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();
 Instr commit_instr();
 Instr wait_instr(int pending);
-// Returns an arrive, arrive_copied or await instruction for one element of a buffer of phases. Only await has a parity.
+// Returns an arrive, arrive_copied or await instruction for one element of a buffer of phases. `parity` is for await
+// only.
 Instr phase_instr(InstrOp op, BufferId phases, Affine element, Affine parity = {});
 // The instruction result = op(args...).
 Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);

@@ -26,9 +26,9 @@ enum class InstrStretch : uint8_t { kJoins, kAlone };
 enum class SliceUse : uint8_t { kUntouched, kLoads, kStores, kHints };
 enum class InstrLanes : uint8_t { kAnyMachine, kNeedsLanes, kWithoutLanes };
 // Which memory accesses an instruction orders. kStreamedStores: the thread's streaming stores. kGroup, kArrival: the
-// thread's asynchronous copies. kPhase, kPhaseEnd: what the threads of one role (teams or copiers) did, before what
-// those of the other role do. kBlock, kCluster, kGrid: accesses of all threads of a block, a cluster or the grid;
-// instructions with these values are barriers.
+// thread's asynchronous copies. kPhase, kPhaseEnd: what the threads of one role (teams or copiers) did comes before
+// what the threads of the other role do. kBlock, kCluster, kGrid: accesses of all threads of a block, a cluster or the
+// grid; instructions with these values are barriers.
 enum class Order : uint8_t { kNoOrder, kStreamedStores, kGroup, kArrival, kPhase, kPhaseEnd, kBlock, kCluster, kGrid };
 
 struct InstrInfo {

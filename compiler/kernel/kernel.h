@@ -94,13 +94,14 @@ struct KernelBuffer {
   bool output = false;      // whether a global buffer is an output; global buffers come first, in call order
   bool once = false;        // of an output: whether the kernel stores no element twice
   int64_t byte_offset = 0;  // except for globals: offset in the block's scratch or in the workspace, a multiple of 64
-  Swizzle swizzle = {};     // for shared buffers; offsets in slices count elements before the permutation
+  Swizzle swizzle = {};     // permutation of a shared buffer's elements; offsets in slices count elements before it
   int arrivals = 0;         // for shared i64 buffers whose elements count phases: how many arrivals end a phase
   bool operator==(const KernelBuffer&) const = default;
 };
 
-// The graphs that a kernel was made from, for the comments of printed code: for each graph, a line for each node. The
-// first graph is the group; a stitched group has one for each stage beside it, a packed one for each member.
+// The graphs that a kernel was made from, for the comments of printed code: for each graph, a line of text for each
+// node. The first graph is the group. A stitched group also has a graph for each of its stages, a packed group one for
+// each of its members.
 using NodeListing = std::vector<std::vector<std::string>>;
 
 // The operation that a value belongs to: a node, and the number of its graph in the NodeListing. Origins only serve
@@ -167,7 +168,7 @@ struct Instr {
   std::vector<SliceGuard> guards;
   Expr expr;
   Op combine = Op::add;
-  DType elements[2] = {DType::f32, DType::f32};  // dtypes of the elements packed into words; dot: of both factors
+  DType elements[2] = {DType::f32, DType::f32};  // dtype of the elements packed into a word; dot: of both factors
   int64_t gap = 1;                               // distance in memory between the elements of a word, in elements
   int part = 0;                                  // part: index of the element within a word
   MatrixOp matrix = {};
@@ -247,7 +248,7 @@ struct Kernel {
   // may overlap.
   int64_t scratch_bytes() const;
   int64_t work_bytes() const;                          // size in bytes of the workspace, whose buffers do not overlap
-  int64_t bytes_of(const KernelBuffer& buffer) const;  // size in bytes; of a cluster buffer: of one block's part
+  int64_t bytes_of(const KernelBuffer& buffer) const;  // size in bytes; of a cluster buffer: the part of one block
   // Whether two different buffers overlap, in the workspace or in a block's shared memory.
   bool overlap(BufferId a, BufferId b) const;
   std::vector<Pass> passes() const;  // the parts of the body between `pass` instructions; at least one

@@ -19,7 +19,7 @@ uint64_t axis_part(const Layout& layout, int axis, uint64_t vector) {
   return vector >> shift_of(layout, axis) & ((uint64_t{1} << layout.bits[axis]) - 1);
 }
 
-// The axis whose repeats a register bit counts; -1 if the bit moves along no axis.
+// The axis whose repeats a register bit counts; -1 if the bit moves along no axis (replication).
 int home_of(const Layout& layout, const Layout::Base& base) {
   for (int axis = 0; axis < layout.rank(); ++axis)
     if (layout.part(base, axis) != 0) return axis;
@@ -104,7 +104,7 @@ absl::Status Layout::check() const {
     if (outer[axis].kind != 'r') return invalid("the outermost repeats of a layout must be registers");
     total += bits[axis];
   }
-  std::vector<uint64_t> reduced;  // the bases in echelon form: no base has the highest set bit of an earlier base
+  std::vector<uint64_t> reduced;  // the bases in echelon form: none has the highest set bit of an earlier base
   for (const Base& base : bases) {
     uint64_t rest = base.vector;
     for (uint64_t known : reduced) rest = std::min(rest, rest ^ known);

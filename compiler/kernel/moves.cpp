@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// Returns the layout with bits[axis] coordinate bits for each axis, at least as many as before: outermost repeats
+// Returns the same layout with bits[axis] coordinate bits for each axis, at least as many as it has: outermost repeats
 // become register bits.
 Layout with_bits(const Layout& layout, const std::vector<int>& bits) {
   Layout out = layout;
@@ -26,12 +26,13 @@ Layout with_bits(const Layout& layout, const std::vector<int>& bits) {
   return out;
 }
 
-// A bit of a position, and the coordinate bits that it moves along.
+// One bit of a position (`position`), and the coordinate bits that it moves along (`vector`).
 struct Row {
   uint64_t vector = 0, position = 0;
 };
 
-// The position bits of a layout: those of threads, then those of registers, which are also listed in `registers`.
+// Returns the position bits of a layout: those of threads, then those of registers, which are also listed in
+// `registers`.
 std::vector<Row> rows_of(const Layout& layout, int wave_bits, Registers& registers) {
   std::vector<Row> out;
   registers.counted.assign(layout.rank(), 0);

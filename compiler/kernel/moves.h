@@ -36,8 +36,8 @@ inline constexpr int kMostCoordinateBits = 40;
 struct Moves {
   Registers from, to;
   uint64_t held = 0;              // the bits of a thread's number that decide which elements of `from` the thread holds
-  std::vector<uint64_t> threads;  // for each bit of a thread's number in `to`: the bits of the position in `from`
-  std::vector<uint64_t> registers;  // for each register bit of `to`: the bits of the position in `from`
+  std::vector<uint64_t> threads;  // for each thread bit of `to`: the bits of a `from` position that it stands for
+  std::vector<uint64_t> registers;  // for each register bit of `to`: the bits of a `from` position that it stands for
 };
 
 // Returns the moves between two layouts of the same shape, both valid (Layout::check), for a team of `team` threads of

@@ -10,7 +10,7 @@ const SharedAccess* found_in(const std::vector<SharedAccess>& accesses, const au
   return at == accesses.end() ? nullptr : &*at;
 }
 
-// Whether `accesses` has an access with the same operation, slice, tile and iterations as `access`.
+// Whether `accesses` has an access with the same instruction, slice, tile and iterations as `access`.
 bool is_known(const std::vector<SharedAccess>& accesses, const SharedAccess& access) {
   return std::any_of(accesses.begin(), accesses.end(), [&](const SharedAccess& one) {
     return one.instr.op == access.instr.op && shared_slice(one.instr) == shared_slice(access.instr) &&

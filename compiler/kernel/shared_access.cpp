@@ -10,7 +10,7 @@ bool writes(const Instr& instr) {
   return info(instr.op).stores() || info(instr.op).is_async_copy();
 }
 
-// Whether no two threads of the team hold the same element.
+// Whether no two threads of the team hold the same element of a tile with this layout.
 bool spread_over_team(const Kernel& kernel, const Layout& layout) {
   int64_t threads = 1;
   for (const Layout::Base& base : layout.bases)
@@ -18,9 +18,9 @@ bool spread_over_team(const Kernel& kernel, const Layout& layout) {
   return threads == kernel.team;
 }
 
-// The ring buffer that a slice accesses: the derived variable that counts its slots, and the number of elements per
-// slot. The number of elements is a multiple of the block that the swizzle permutes, so the swizzle moves no element
-// to another slot.
+// The ring buffer that a slice accesses: the derived variable that selects its slot, and the number of elements in a
+// slot. That number is a multiple of the block that the swizzle permutes, so the swizzle moves no element to another
+// slot.
 struct Ring {
   const Var* var = nullptr;
   int64_t slot = 0;
@@ -55,8 +55,8 @@ int64_t slot_size(const Kernel& kernel, BufferId buffer) {
   return may ? find_slots(kernel, kernel.body, buffer) : 0;
 }
 
-// The slot that an access uses. It is known if the slot is constant, or if the iterations of all loops that it depends
-// on are known.
+// The number of the slot that an access uses; nullopt if it is unknown. It is known if it is constant, or if the
+// iterations of all loops that it depends on are known.
 std::optional<int64_t> slot_number(const Kernel& kernel, const SharedAccess& met, int64_t size) {
   const Ring ring = ring_of(kernel, shared_slice(met.instr));
   if (ring.var == nullptr) return shared_slice(met.instr).offset.base / size;

@@ -11,7 +11,7 @@ namespace {
 
 // The pieces of a row are permuted by XORing this many bits of the row's number into the piece's number.
 constexpr int kRows = 3;
-constexpr int64_t kPiece = 16;        // bytes of a piece of a row; a permutation moves pieces as a whole
+constexpr int64_t kPiece = 16;        // bytes of a piece of a row; pieces are permuted as a whole
 constexpr int64_t kAlignment = 1024;  // a factor's address is a multiple of this many bytes
 constexpr int64_t kMostBoxRows = 256;
 
@@ -38,8 +38,8 @@ bool groups_have_rows(MatrixOp matrix, const Layout& layout) {
   return whole;
 }
 
-// Whether matrix instructions can compute the columns of sums of a group of waves: one instruction computes 64, 128 or
-// 256 columns, and several compute a multiple of 256.
+// Whether matrix instructions can compute as many columns of sums as a group of waves has: one instruction computes 64,
+// 128 or 256 columns, and several instructions compute a multiple of 256.
 bool has_columns(const Instr& mma, const Layout& sums) {
   const MatrixInfo& row = info(mma.matrix);
   const int64_t columns = sums.repeats(1) / fragments_of(mma.matrix).c.repeats(1) * row.n;
@@ -159,7 +159,7 @@ std::optional<MatrixBox> box_of(const Kernel& kernel, const Instr& copy) {
   out.column = first.column;
   out.matrix_rows = elements(from.shape) / out.pitch;
   out.matrix_columns = out.pitch;
-  bool ends = false;  // whether a guard limits the columns that may be read
+  bool ends = false;  // whether a guard limits the columns of the matrix that may be read
   for (const SliceGuard& guard : copy.guards) {
     const bool of_rows = guard.strides == std::vector<int64_t>{1, 0};
     if ((!of_rows && guard.strides != std::vector<int64_t>{0, 1}) || !same(guard.at, of_rows ? out.row : out.column))

@@ -14,8 +14,8 @@ bool fits_team(const Kernel& kernel, const Layout& layout) {
   return layout.count('l') <= lanes && layout.count('u') <= waves;
 }
 
-// Whether the register repeats along each axis are evenly spaced, as loops over registers on machines without lanes
-// require.
+// Whether the register repeats along each axis are evenly spaced. Machines without lanes require this, since their code
+// has loops over registers.
 bool counts_up(const Layout& layout) {
   std::vector<int64_t> repeat(layout.rank(), 0);
   for (int axis = 0; axis < layout.rank(); ++axis) {
@@ -34,8 +34,7 @@ std::vector<Layout::Base> bases_of(const Layout& layout, char kind) {
   return out;
 }
 
-// Pairs the bases of one kind in two layouts. If one layout has fewer of them, zero (replication) stands for the
-// others.
+// Pairs the bases of one kind in two layouts. Zero (replication) stands for the bases that one of the layouts lacks.
 std::vector<std::pair<Layout::Base, Layout::Base>> side_by_side(const Layout& a, const Layout& b, char kind) {
   std::vector<Layout::Base> mine = bases_of(a, kind), theirs = bases_of(b, kind);
   const size_t size = std::max(mine.size(), theirs.size());

@@ -77,7 +77,7 @@ int64_t TilePlaces::folded(int64_t number, std::span<const int> axes) const {
 }
 
 std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_layout, const TilePlaces& by) {
-  // Returns a key for the thread and the element of a position; -1 if the element lies beyond what the layout covers.
+  // Returns a key for the thread and element of a position; -1 if the element lies beyond what `from_layout` covers.
   const auto key = [&](const TilePlaces& places, int64_t at) {
     int64_t out = places.thread_of(at);
     const std::span<const int64_t> index = places.index(at);
@@ -89,7 +89,7 @@ std::vector<int64_t> positions_in(const TilePlaces& from, const Layout& from_lay
     return out;
   };
   std::unordered_map<int64_t, int64_t> held;
-  // If one thread holds an element at several positions, the first position counts.
+  // If one thread holds an element at several positions, the first of these positions counts.
   for (int64_t at = from.size(); at-- > 0;) held[key(from, at)] = at;
   std::vector<int64_t> out;
   for (int64_t at = 0; at < by.size(); ++at) {

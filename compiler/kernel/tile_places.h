@@ -13,7 +13,8 @@ namespace wl {
 
 class TilePlaces {
  public:
-  // The places in a team of `team` threads (1 on machines without lanes), of which `wave` form a wave.
+  // Places the elements of a tile with layout `layout` in a team of `team` threads (1 on machines without lanes), of
+  // which `wave` form a wave.
   TilePlaces(const Layout& layout, int team, int wave);
 
   // Positions are ordered by thread, within a thread by register (in the order of its repeats, the last axis fastest),

@@ -42,7 +42,7 @@ std::string misuse(const Kernel& kernel, const Instr& instr, TileId tile) {
 }  // namespace
 
 std::vector<TileRegister> registers_of(MatrixOp matrix, const Layout& layout) {
-  // Fragments of factors have the shape of fragments of sums.
+  // The fragments of factors have the same shape, in words, as the fragments of sums have in elements.
   const std::vector<int64_t>& fragment = fragments_of(matrix).c.shape;
   const int along = layout.vector_axis();
   std::vector<TileRegister> out;

@@ -248,7 +248,7 @@ class Verifier {
     WL_RETURN_IF_ERROR(are_words(instr, instr.result));
     return instr.slice.strides.empty() ? fail(instr, "words are along an axis") : absl::OkStatus();
   }
-  // Lanes exchange the elements of rows of 16 bytes, in blocks of eight by eight elements (PTX's ldmatrix.trans).
+  // Checks words_across: lanes exchange elements of rows of 16 bytes, in blocks of 8 x 8 (PTX's ldmatrix.trans).
   absl::Status check_words_across(const Instr& instr) const {
     WL_RETURN_IF_ERROR(are_words(instr, instr.result));
     const Layout& layout = tile_of(instr.result).layout;
@@ -306,7 +306,7 @@ class Verifier {
     if (tile_of(instr.result).dtype != tile_of(instr.args[0]).dtype) return fail(instr, "a convert keeps the dtype");
     return with_problem(instr, convert_problem(kernel_, instr));
   }
-  // An asynchronous copy consists of pieces of 4, 8 or 16 bytes, each contiguous in its source and its destination.
+  // Checks an asynchronous copy: it consists of pieces of 4, 8 or 16 bytes, contiguous in source and destination.
   absl::Status check_async(const Instr& instr) const {
     const KernelBuffer &from = kernel_.buffers[instr.slice.buffer], &to = kernel_.buffers[instr.into.buffer];
     if (from.level != Level::kGlobal || from.output || to.level != Level::kShared)

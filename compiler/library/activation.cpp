@@ -13,8 +13,9 @@ double sigmoid(double x) {
 
 struct Row {
   Activation what;
-  // `value` returns the value at x of a function of this kind. `alpha` and `beta` return the parameters that f has if
-  // it is a function of this kind; they compute them from values of f.
+  // The function that a row describes: `value` returns its value at x, given its parameters alpha and beta. The
+  // functions `alpha` and `beta` compute these parameters from values of f, which is assumed to be the function of this
+  // row.
   double (*alpha)(const std::function<double(double)>& f);
   double (*beta)(const std::function<double(double)>& f);
   double (*value)(double x, double alpha, double beta);
@@ -50,12 +51,12 @@ constexpr Row kRows[] = {
 constexpr double kTried[] = {0,    1e-3, -1e-3, 0.1,  -0.1, 0.25,  -0.25, 0.5,  -0.5, 0.9,  -0.9,
                              1.1,  -1.1, 1.7,   -1.7, 2.05, -2.05, 2.5,   -2.5, 3.3,  -3.3, 4.2,
                              -4.2, 5.9,  -5.9,  6.5,  -6.5, 10,    -10,   40,   -40};
-// Two values count as equal if they differ by at most this part of their size, because constants of a graph are rounded
-// to f32.
+// Two values of functions at x count as equal if they differ by at most this part of the sum of |x| and their
+// magnitude, or of 1 if that sum is smaller: constants of a graph are rounded to f32.
 constexpr double kClose = 4e-7;
 
-// Evaluates nodes where the node `value` has the value x. The result is nullopt for a node that depends on anything but
-// `value`, constants and elementwise ops.
+// Evaluates nodes for the case that the node `value` has the value x. Returns nullopt for a node that depends on
+// anything but `value`, constants and elementwise ops.
 class Evaluation {
  public:
   Evaluation(const Graph& group, const Domain& domain, NodeId value) : group_(group), domain_(domain), value_(value) {}

@@ -1,5 +1,6 @@
 // Matrix products for the libraries of GPUs, in the form of compiler/base/matmul.h. These libraries store matrices
-// column by column. So what they call the rows is the loop along which the result is contiguous.
+// column by column: the elements of a column are contiguous. So the loop along which the result is contiguous is the
+// loop over its rows for the library.
 #include "compiler/base/matmul.h"
 
 #include <algorithm>
@@ -23,8 +24,8 @@ class Matmul {
     if (outer.size() > 1 || domain_.reduced.size() != 1 || product_.convolution) return std::nullopt;
     batch_ = outer.empty() ? -1 : outer[0];
     depth_ = domain_.reduced[0];
-    // What the library calls rows is the loop along which the result is contiguous. That is the loop over the domain's
-    // columns or, if the result is not contiguous along these, the loop over the domain's rows.
+    // For the library, the loop over rows is the one along which the result is contiguous: the domain's loop over
+    // columns or, if the result is not contiguous along that loop, the domain's loop over rows.
     const bool along_columns = product_.result.strides[domain_.n.back()] == 1 || extent(domain_.n.back()) == 1;
     rows_ = along_columns ? domain_.n.back() : domain_.m.back();
     columns_ = along_columns ? domain_.m.back() : domain_.n.back();
@@ -51,7 +52,8 @@ class Matmul {
   }
 
   // Describes the tensor as a matrix whose columns run along the loop `down` and whose rows run along the loop
-  // `across`. Returns false if the library cannot read it so, for example because it is not contiguous along `down`.
+  // `across`. Returns false if the library cannot read such a matrix, for example because the tensor is not contiguous
+  // along `down`.
   bool matrix(const ProductTensor& tensor, AtomId down, AtomId across, MatmulMatrix& out) const {
     out = {argument(tensor), tensor.offset, extent(down), extent(across), 0, stride(tensor, batch_)};
     if (out.rows > 1 && stride(tensor, down) != 1) return false;
@@ -65,7 +67,7 @@ class Matmul {
   }
 
   // Translates the steps after the product. They must be, in this order: a constant factor, additions of at most one
-  // matrix and one column (in any order), and a function. Returns false if they are not.
+  // matrix and one column (these two in any order), and a function. Returns false if they are anything else.
   bool all_steps() {
     for (const PostStep& step : product_.post)
       if (!(step.activation ? activation(*step.activation) : addition(step))) return false;

@@ -12,13 +12,14 @@
 namespace wl {
 namespace {
 
-// The most tensors of a call, axes of a tensor, and post operations of a call.
+// The most tensors of a call, the most axes of a tensor, and the most post operations of a call.
 constexpr size_t kMostTensors = 12, kMostRank = 6, kMostPosts = 16;
-// oneDNN's numbers for the roles of tensors. kPostOp: the number of the first post operation; the following operations
-// have multiples of it. kSecond: the second operand of a post operation.
+// oneDNN's numbers for the roles of tensors in a call. kPostOp: the number of the first post operation; those of the
+// following operations are multiples of it. kSecond: the second operand of a post operation.
 constexpr int kSource = 1, kWeights = 33, kResult = 17, kPostOp = 16384, kSecond = 2;
-// For each number of columns that a panel may have: oneDNN's number for the format of weights in such panels
-// (docs/design/graphs.md#weights-in-panels). oneDNN needs a product whose depth is a multiple of kPanelDepth.
+// kPanelTags has, for each number of columns that a panel may have, oneDNN's number for the format of weights in such
+// panels (docs/design/graphs.md#weights-in-panels). For these formats, the number of terms of a product's sums (the
+// depth) must be a multiple of kPanelDepth.
 constexpr int64_t kPanelDepth = 16;
 constexpr std::pair<int64_t, int> kPanelTags[] = {{64, 502}, {32, 500}};
 
@@ -42,10 +43,10 @@ struct Tensor {
   std::vector<int64_t> dims, strides;
 };
 
-// A loop that can be divided among threads. `axis` has, for each tensor, the axis that the loop iterates over; -1: the
-// loop does not iterate over this tensor.
+// A loop of a product that can be divided among threads. `axis` has, for each tensor of the call, the axis that the
+// loop runs along; -1: the tensor does not vary along the loop.
 struct Loop {
-  int64_t extent = 1, step = 1;  // the loop's iterations; parts of the loop begin at multiples of `step`
+  int64_t extent = 1, step = 1;  // number of iterations; a thread's part of the loop begins at a multiple of `step`
   std::vector<int> axis;
 };
 
@@ -53,7 +54,7 @@ struct Call {
   std::vector<Tensor> tensors;  // the tensors in order: source, weights, result, tensors of post operations
   bool convolution = false;
   std::vector<int64_t> window[4];
-  Loop rows, columns, batch;  // the choice kDivided selects which of these loops is divided among threads
+  Loop rows, columns, batch;  // the loops that can be divided; the choice kDivided selects one of them
 };
 
 class Calls {
@@ -98,8 +99,8 @@ class Calls {
         call.tensors.push_back(tensor(product_.post[p].tensor, kPostOp * (static_cast<int>(p) + 1) | kSecond, loops));
   }
 
-  // Returns a loop over elements of the result. It iterates over `source_axis` of the source, over `weights_axis` of
-  // the weights, and over `axis` of all other tensors.
+  // Returns a loop over elements of the result. It runs along `source_axis` of the source, along `weights_axis` of the
+  // weights, and along `axis` of all other tensors.
   static Loop loop_of(const Call& call, int64_t extent, int source_axis, int weights_axis, int axis) {
     Loop loop{extent, 1, {source_axis, weights_axis}};
     loop.axis.resize(call.tensors.size(), axis);
@@ -162,7 +163,7 @@ class Calls {
     image.strides.insert(image.strides.end(), {h.image_stride, w.image_stride});
     call.tensors = {image, tensor(product_.left, kWeights, {domain_.m[0], product_.channel, h.tap, w.tap}),
                     tensor(product_.result, kResult, result)};
-    // In a convolution, both the weights and the image vary along every loop that is summed over.
+    // In a convolution of oneDNN, both the weights and the image vary along every loop that is summed over.
     for (const AtomId a : domain_.reduced)
       if (product_.left.strides[a] == 0 || product_.right.strides[a] == 0) return false;
     if (product_.image >= 0 && product_.right.strides[product_.image] == 0) return false;
@@ -211,7 +212,7 @@ std::vector<Part> parts_of(const Call& call, int64_t divided, int64_t threads) {
       if (tensor.dims[axis] == 1) continue;
       tensor.dims[axis] = end - begin;
       // A part begins at the first column of a panel. The panels before it contain, for each of their columns, as many
-      // weights as the sum has terms.
+      // weights as a sum of the product has terms.
       part.offsets[t] += begin * (tensor.tag != 0 ? tensor.dims[0] : tensor.strides[axis]);
     }
     parts.push_back(std::move(part));

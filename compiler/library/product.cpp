@@ -9,7 +9,8 @@ bool is_zero(const std::vector<int64_t>& strides, const std::vector<AtomId>& ato
   return std::all_of(atoms.begin(), atoms.end(), [&](AtomId a) { return strides[a] == 0; });
 }
 
-// Finds the steps that follow the contraction, if libraries can do all of them.
+// Finds the operations between the contraction and the result of a group, as the steps that kernel libraries can apply
+// to a product. Finds nothing if libraries cannot apply one of the operations.
 class Epilogue {
  public:
   // `narrow`: the dtype that values between the contraction and the result may have besides f32.
@@ -27,7 +28,8 @@ class Epilogue {
   }
 
  private:
-  // Finds the cuts, which are the values that lie on every path from the contraction to the result, in their order.
+  // Finds the cuts: the values, in their order of computation, that lie on every path from the contraction to the
+  // result.
   bool find_cuts() {
     const NodeId result = domain_.stores[0].source;
     std::vector<NodeId> last_use(group_.nodes.size(), -1);
@@ -55,8 +57,8 @@ class Epilogue {
   }
 
   // Appends to `steps` the step that begins at cut number `at` (see find_cuts()), and returns the number of the cut at
-  // which the step ends, or `at` if there is no such step. The step is a function of one value, extended over as many
-  // cuts as possible, or else an operation with one more input.
+  // which the step ends, or `at` if there is no such step. The step is a function of the value at cut `at` alone,
+  // extended over as many cuts as possible, or else an operation with one more input.
   size_t step_from(size_t at, std::vector<PostStep>& steps) const {
     for (size_t end = cuts_.size() - 1; end > at; --end)
       if (const auto found = activation_between(group_, domain_, cuts_[at], cuts_[end])) {
@@ -93,7 +95,7 @@ struct ImageAxis {
   int64_t extent = 1, stride = 1;
 };
 
-// Finds the innermost two axes of the stored image: the axis over its rows, and the axis over the elements of a row.
+// Finds the innermost two axes of an image in memory: the axis over its rows, and the axis over the elements of a row.
 bool find_axes(const Graph& group, NodeId input, ImageAxis axes[2]) {
   const Shape& shape = group.nodes[input].shape;
   if (shape.size() < 2) return false;
@@ -102,8 +104,8 @@ bool find_axes(const Graph& group, NodeId input, ImageAxis axes[2]) {
   return true;
 }
 
-// How the right operand reads an image. `padded`: the image is surrounded by zeros, and the guards of `access` say
-// where it ends.
+// How the contraction's right operand reads an image. `padded`: the image is surrounded by zeros, and the guards of
+// `access` say where it ends.
 struct ImageRead {
   Access access;
   bool padded = false;
@@ -117,8 +119,8 @@ std::optional<ImageRead> image_read(const Domain::Operand& operand) {
   return ImageRead{image.access, true};
 }
 
-// Finds the loop over outputs and the loop over taps with which a window slides along an axis of the image. Returns
-// false if no window slides along the axis.
+// Finds the two loops that move a convolution's window along an axis of the image: the loop over the output positions,
+// and the loop over the window's taps. Returns false if no window slides along the axis.
 bool slide_along(const Domain& domain, const Access& image, const ImageAxis& axis, const ImageAxis* outer,
                  SlidingLoop& loop) {
   loop.extent = axis.extent;
@@ -142,8 +144,8 @@ bool slide_along(const Domain& domain, const Access& image, const ImageAxis& axi
   return loop.output >= 0;
 }
 
-// Finds out, from the guards along an axis, how much padding precedes the image. Returns false if the guards are not
-// those of a window.
+// Sets loop.before, the padding before the image along an axis, from the guards of the reads along that axis. Counts
+// these guards in `used`. Returns false if they are not the guards of a window.
 bool padding_along(const Access& image, SlidingLoop& loop, size_t& used) {
   for (const Guard& guard : image.guards) {
     const bool mine = guard.strides[loop.output] != 0 || (loop.tap >= 0 && guard.strides[loop.tap] != 0);
@@ -178,8 +180,8 @@ bool find_convolution(const Graph& group, const Domain& domain, const Access& im
   if (images.size() > 1 || channels.size() > 1 || !is_zero(product.left.strides, images)) return false;
   product.image = images.empty() ? -1 : images[0];
   product.channel = channels.empty() ? -1 : channels[0];
-  // The offset of the access is that of an element in the padding, but the library takes the address of the first
-  // element that is stored. So the padding is skipped.
+  // The access starts at an element of the padding, but a library takes the address of the first element that is in
+  // memory. So the offset is moved past the padding.
   product.right.offset = image.offset + product.height.before * axes[0].stride + product.width.before * axes[1].stride;
   return product.right.offset >= 0 && (product.height.tap >= 0 || product.width.tap >= 0);
 }

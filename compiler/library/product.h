@@ -1,5 +1,5 @@
-// Describes a group in the form that libraries take: a matrix product or a convolution, whose inputs are read
-// unchanged, followed by steps. A step is a function of the result alone, or an operation with one more input.
+// Describes a group in the form that kernel libraries take: a matrix product or a convolution, whose inputs are read
+// unchanged, followed by steps. A step is a function of the result so far, or an operation on it and one more input.
 #pragma once
 
 #include <optional>
@@ -34,13 +34,13 @@ struct Activated {
 
 // A tensor that is read or written, with its strides along the loops of the product.
 struct ProductTensor {
-  NodeId input = -1;  // the input node; -1: the tensor is the output
+  NodeId input = -1;  // the input node that is read; -1: the tensor is the output
   int64_t offset = 0;
   std::vector<int64_t> strides;  // one stride in elements for each atom of the domain
 };
 
 struct PostStep {
-  std::optional<Activated> activation;  // the step as a function of the result; nullopt: the step applies `op`
+  std::optional<Activated> activation;  // the step as a function of the result so far; nullopt: the step applies `op`
   Op op = Op::add;                      // for a step without `activation`: result = op(result, tensor)
   ProductTensor tensor;
 };
@@ -54,28 +54,28 @@ struct SlidingLoop {
 
 struct Product {
   DType factors = DType::f32, type = DType::f32;  // the dtype of left and right, and that of the result
-  // `left` has stride 0 along the loops over columns, `right` along the loops over rows.
+  // `left` has stride 0 along the loops over the result's columns, `right` along those over its rows.
   ProductTensor left, right, result;
   std::vector<PostStep> post;
   // Whether this is a convolution: `left` contains its weights, `right` is the image, and the rows are the output
   // channels.
   bool convolution = false;
-  // The loops over the images of the batch and over the summed channels; -1: no such loop.
+  // The loops over the images of the batch and over the input channels, which are summed; -1: no such loop.
   AtomId image = -1, channel = -1;
   SlidingLoop height, width;
 };
 
 // The dtypes that a library's products may have. kSingle: f32 only. kHalves: also factors of f16 or bf16 with a result
-// of the same dtype or of f32. Sums always have f32. In the graph, values between the product and the result may be
-// rounded to any of these dtypes; libraries round only the result.
+// of the same dtype or of f32. Sums are accumulated in f32. In the graph, values between the product and the result may
+// be rounded to any of these dtypes; libraries round only the result.
 enum class ProductTypes : uint8_t { kSingle, kHalves };
 
 // Returns the group as a product with its steps; nullopt if the group does not have this form.
 std::optional<Product> product_of(const Graph& group, const Domain& domain, ProductTypes types = ProductTypes::kSingle);
 
-// Returns the function f of one value for which result = f(value). Everything between these two nodes must be a
-// function of `value` and of constants. Returns nullopt if no function of Activation fits. The function is recognised
-// by its values, so it does not matter by which ops the graph computes it.
+// Returns the function f for which the node `result` is f(value). All nodes between `value` and `result` must depend on
+// `value` and constants only. Returns nullopt if no function of Activation fits. The function is recognised by its
+// values, so it does not matter by which ops the graph computes it.
 std::optional<Activated> activation_between(const Graph& group, const Domain& domain, NodeId value, NodeId result);
 
 }  // namespace wl

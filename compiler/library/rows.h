@@ -1,4 +1,4 @@
-// The functions of each library. To add a library, declare its functions here and add its row to library.cpp.
+// The functions of each kernel library. To add a library, declare its functions here and add its row to library.cpp.
 #pragma once
 
 #include "compiler/library/library.h"

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kWordBytes = 4, kWidestBytes = 16;
 
-// Returns how many neighbouring elements of a vector one access moves.
+// Returns how many neighbouring elements of a tile's vector one access to shared memory moves.
 int64_t piece_of(const Layout& layout, const std::vector<int64_t>& strides, int64_t offset, int bytes) {
   const int axis = layout.vector_axis();
   if (axis < 0 || strides[axis] != 1) return 1;
@@ -39,7 +39,7 @@ BankUse bank_use(const Layout& layout, const std::vector<int64_t>& strides, int6
   const TilePlaces places(layout, team, gpu.wave);
   const int axis = layout.vector_axis();
   const int64_t piece = piece_of(layout, strides, offset, bytes);
-  // The number of elements of a vector that have different addresses.
+  // The number of elements of one vector that lie at different addresses.
   const int64_t apart = axis < 0 || strides[axis] == 0 ? 1 : places.vector();
   const int64_t lane_bytes = std::max<int64_t>(kWordBytes, piece * bytes);
   const int64_t together = std::min<int64_t>({team, gpu.wave, gpu.banks * kWordBytes / lane_bytes});

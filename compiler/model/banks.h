@@ -17,13 +17,13 @@ struct BankUse {
 };
 
 // Returns the cycles that all waves of a team (the threads that work on a tile together) take to load a whole tile or,
-// with `stores`, to store it. If several threads have the same element, only the first one stores it. Element i of
-// axis a of the tile's layout is at `offset` + sum of strides[a] * i, in elements of `bytes` bytes, before the
-// swizzle; `offset` is the slice's offset for one set of values of its variables. One access moves as much of a vector
-// as the printer's code does: contiguous, aligned elements, 16 bytes at most. A wave has gpu.wave threads. In one
-// cycle, gpu.banks banks serve neighbouring lanes whose accesses together have at most 4 * gpu.banks bytes; a word
-// that several of these lanes access counts once. AMD's loads of 16 bytes serve lanes in a cycle that are not
-// neighbours, which this function does not model. Its run time is proportional to the number of elements.
+// with `stores`, to store it. If several threads hold the same element, only the first one stores it. Element i of axis
+// a of the tile's layout is at `offset` + sum of strides[a] * i, in elements of `bytes` bytes, before the swizzle;
+// `offset` is the slice's offset for one set of values of its variables. One access moves as much of a vector as the
+// printer's code does: contiguous, aligned elements, 16 bytes at most. A wave has gpu.wave threads. In one cycle,
+// gpu.banks banks serve neighbouring lanes whose accesses together have at most 4 * gpu.banks bytes; a word that
+// several of these lanes access counts once. AMD's loads of 16 bytes serve lanes in a cycle that are not neighbours,
+// which this function does not model. The function takes time proportional to the tile's number of elements.
 BankUse bank_use(const Layout& layout, const std::vector<int64_t>& strides, int64_t offset, const Swizzle& swizzle,
                  int bytes, const Gpu& gpu, int team, bool stores);
 

@@ -18,14 +18,14 @@
 namespace wl {
 namespace {
 
-constexpr double kLoad = 0.5;  // issue slots of a load or store, for each element
+constexpr double kLoad = 0.5;  // issue slots that a load or store takes for each element
 // On CPUs: issue slots of a load or store, for each element, if the elements are not contiguous.
 constexpr double kScattered = 6;
 constexpr double kBeyondPeak = 1.3;  // the best kernels are at most this many times as fast as the model's rates say
 // If a value takes at most this many issue slots per element, each later pass over a row computes it again; other
 // values are kept in memory.
 constexpr int kExpensive = 4;
-// On CPUs, contractions of at most this many rows do not pack the operand that has the columns.
+// On CPUs, contractions of at most this many rows do not pack the right operand, which varies along the columns.
 constexpr int64_t kUnpackedRows = 32;
 
 double ceil_to(double n, double unit) {
@@ -118,9 +118,9 @@ class Price {
     }
   }
 
-  // Returns the number of iterations in which a kernel computes a node: those of all loops that the node's value
-  // depends on or that it reduces over. A value that varies along the vectors is computed again in every iteration of
-  // the parallel loops, even of those that it does not depend on: no kernel keeps it from one iteration to the next.
+  // Returns in how many iterations a kernel computes a node's value: the product of the extents of all loops that the
+  // value depends on or that the node reduces over. A value that varies along the vectorised loop is computed again in
+  // every iteration of all parallel loops: no kernel keeps it from one of their iterations to the next.
   double turns(NodeId id) const {
     double count = 1;
     const bool sums = is_reduction(group_, id);
@@ -153,8 +153,8 @@ class Price {
     return slots;
   }
 
-  // Adds the work of maps and reductions. Each phase (the work up to where a reduction's result is first needed) is a
-  // pass over the loop.
+  // Adds the work of a group of maps and reductions to slots_ and again_ns_. Each phase (the work up to where a
+  // reduction's result is first needed) walks the reduced loops once more.
   void walk() {
     const RowPhases phases = row_phases(group_, domain_);
     const int count = static_cast<int>(group_.nodes.size());
@@ -192,7 +192,7 @@ class Price {
       slots_ += fetch(store.access, all);
       if (store.source < 0) slots_ += fetch(store.copy, all);
     }
-    // Later passes read rows that exceed the first cache, and each value that was kept, from a slower cache.
+    // So far, again_ns_ is the time to read the inputs again; every value that is kept for a later phase takes as long.
     again_ns_ *= row_values;
   }
 
@@ -215,7 +215,7 @@ class Price {
     const double lanes = machine_.target->lanes;
     const double batch = static_cast<double>(extent(domain_.batch));
     double share = 1;
-    double reads = 1;  // how often each element of the operand that has the columns is read
+    double reads = 1;  // how often each element of the right operand, which varies along the columns, is read
     if (machine_.target->is_gpu()) {
       // Chooses the best tile size: larger tiles read each element less often, but waste more work at the edges and
       // leave more multiprocessors idle.
@@ -291,9 +291,9 @@ Rates share_of(Rates r, double workers) {
 }
 
 // Returns the rate of the matrix instruction that a stage (a loop nest of a stitched group) can use, as a share of the
-// target's rate for these dtypes; 0: the stage multiplies without matrix instructions. Instructions of groups of waves
-// with the left factor in registers are used only if values stay in registers between stages (`resident`) and the
-// extents are large enough.
+// target's rate for the dtypes of its factors; 0: the stage multiplies without matrix instructions. Instructions that
+// take the left factor from registers and the right one from shared memory are used only if values stay in registers
+// between stages (`resident`) and the extents are large enough.
 double stage_matrix_share(const Stage& stage, bool resident, const Machine& machine) {
   const Target& target = *machine.target;
   if (!target.is_gpu() || stage.domain.contract < 0) return 0;
@@ -311,7 +311,7 @@ double stage_matrix_share(const Stage& stage, bool resident, const Machine& mach
 }
 
 // Returns the cost of a stitched group with the number of rows per block that makes it cheapest. Each block runs all
-// stages one after the other, at one worker's share of the machine's rates.
+// stages one after the other, at the rates that the machine has per worker (thread or multiprocessor).
 Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
   const double workers =
       machine.target->is_gpu() ? std::max(1, machine.target->gpu.units) : std::max(1, machine.threads);

@@ -10,12 +10,12 @@ namespace wl {
 
 struct Cost {
   double micros = 0;
-  double bound = 0;   // us; lower bound: the launch, every value moved once, every element computed once
+  double bound = 0;   // us; lower bound: the launch + max(every value moved once, every element computed once)
   double busy = 0;    // us that the kernel's work would take if all parts of the machine had an equal share of it
   int64_t bytes = 0;  // bytes that the kernel reads and writes
 };
 
-// Returns the cost of one launch. `domain` is the group's domain, by analyze_group(). micros >= bound > 0.
+// Returns the cost of one launch. `domain` is the group's domain, from analyze_group(). micros >= bound > 0.
 Cost cost_of(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates);
 
 }  // namespace wl

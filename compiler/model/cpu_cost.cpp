@@ -28,11 +28,11 @@ constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the tab
                                                         {"masked", "line"},
                                                         {"launch", "launch"}}};
 
-// Other threads and other virtual machines also use the third cache, so it is unknown how much of it a kernel gets.
-// The misses are the mean of those with the whole cache, a half and a quarter of it.
+// Other threads and other virtual machines also use the L3, so it is unknown how much of it a kernel gets. The model
+// takes the mean of the misses with all of the L3, a half of it, and a quarter of it.
 constexpr int64_t kL3Shares[] = {1, 2, 4};
 
-// The share of the second cache's copy rate that a micro-kernel gets while it multiplies.
+// The share of the L2's nominal rate that a micro-kernel gets while it multiplies.
 constexpr double kL2Share = 0.6;
 
 class WorkCounter {
@@ -97,8 +97,8 @@ class WorkCounter {
     return elements_of_word(instr.elements[0]) / (rate > 0 ? rate : rates.i32);
   }
 
-  // Adds steps of vector instructions. gcc unrolls a loop of two iterations, and then drops those vectors of the
-  // micro-kernel that have no columns in the second iteration.
+  // Adds `steps` steps of vector instructions to work_.micro. gcc unrolls an outer loop of two iterations, and in the
+  // second iteration drops those vectors of the micro-kernel that have no columns there.
   void add_steps(const Layout& layout, int outer, double steps, int hints, double product) {
     const int height = static_cast<int>(layout.shape[0]), lanes = layout.lanes();
     const int vectors = static_cast<int>((layout.shape[1] + lanes - 1) / lanes);
@@ -120,8 +120,8 @@ class WorkCounter {
     work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, vectors, 0, hints, product}, steps);
   }
 
-  // Adds steps of matrix instructions. A step takes the time of its products of tile registers, but at least the
-  // latency after which the next step can add to the same sums.
+  // Adds `steps` steps of matrix instructions to work_.micro. A step takes the time of its products of tile registers,
+  // but at least the latency after which the next step can add to the same sums.
   void add_matrix_steps(const Instr& mma, double steps) {
     constexpr double kLatency = 3.25;  // latency of a product's sums, divided by the product's time: 52 / 16 cycles
     const MatrixInfo& row = info(mma.matrix);
@@ -178,7 +178,7 @@ class WorkCounter {
     const Reuse::Loop& turns = reuse_.loops()[loop];
     if (loop > 0 && turns.body == &kernel_.body && loop + 1 < static_cast<int>(reuse_.loops().size()) &&
         reuse_.loops()[loop + 1].body == &kernel_.body)
-      return;  // the body is counted once, for the innermost loop over the block number
+      return;  // the kernel's body is counted once, for the innermost loop over the block number
     if (loop == 0) return;
     const bool innermost = call_is_innermost(loop);
     for (const Instr& instr : *turns.body) {
@@ -237,15 +237,15 @@ class WorkCounter {
   std::vector<Call> calls_;
 };
 
-// A step takes at least the time of its multiply-adds and that of its loads, two of each per cycle, and at least the
-// latency of one multiply-add (four cycles).
+// Returns the least time of a micro-kernel's step: the time of its multiply-adds or of its loads, two of each per
+// cycle, but at least the latency of one multiply-add (four cycles).
 double row_step_ns(const MicroKernel& micro, double fma_per_ns) {
   const double multiply_adds = static_cast<double>(micro.height) * micro.vectors * micro.product;
   const double loads = micro.height + micro.vectors + micro.hints;
   return std::max({multiply_adds, loads, 8.0}) / fma_per_ns;
 }
 
-// Times are measured for f32 without prefetches. Any other step takes that time or row_step_ns(), whichever is longer.
+// Step times are measured for f32 without prefetches; other steps take the longer of that time and row_step_ns().
 double step_ns_of(const MicroKernel& micro, const CpuCost& cost) {
   if (micro.step_ns > 0) return micro.step_ns;
   const double row = row_step_ns(micro, cost.fma_per_ns);
@@ -282,8 +282,8 @@ CpuCost default_cpu_cost(const Machine& machine) {
   const Target& target = *machine.target;
   CpuCost cost;
   cost.fma_per_ns = target.arithmetic.flops_per_ns / 2 / target.lanes;
-  // These values were fitted to measurements on Zen 5. They are multiples of a clock cycle and of the rates in the
-  // target's row. The ranking of schedules hardly depends on them.
+  // The unit costs below were fitted to measurements on Zen 5. They are multiples of a clock cycle and of the target's
+  // nominal rates (target.h). The ranking of schedules hardly depends on them.
   const double cycle = 2 / cost.fma_per_ns;
   cost.ns[kMicro] = 1;
   cost.ns[kCall] = 5 * cycle;
@@ -324,11 +324,11 @@ CpuCost calibrate(const std::vector<CpuSample>& samples, const Machine& machine,
     fastest = std::max(fastest, multiply_adds / sample.ns);
   }
   if (fastest > 0) cost.fma_per_ns = fastest;
-  // The normal equations of the relative error. The unknowns x are factors of the unit costs from the target's row.
+  // Normal equations of the relative error. The unknown x[t] is the factor of term t's default unit cost.
   std::array<std::array<double, kCpuTerms>, kCpuTerms> normal = {};
   std::array<double, kCpuTerms> right = {}, x;
   x.fill(1);
-  constexpr double kPrior = 1e-3;  // weight of the target row's unit costs; a sample has weight 1
+  constexpr double kPrior = 1e-3;  // weight of the default unit costs; a sample has weight 1
   double count = 0;
   for (const CpuSample& sample : samples) {
     if (sample.micro) continue;

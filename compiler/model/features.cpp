@@ -21,8 +21,8 @@ struct Facts {
   double blocks = 1;     // number of blocks of the worker that has most blocks
   double idle = 0;       // share of the launch's time for which the average worker has no block
   double must_move = 1;  // bytes of all arguments, divided by the number of workers
-  // Bytes that are read and written outside scratch, moved to and from scratch, and streamed. Elements that several
-  // threads hold count once.
+  // Bytes that are read and that are written outside scratch, bytes that are moved to and from scratch, and bytes that
+  // are moved around the caches (streamed). Elements that several threads hold count once.
   double read = 0, written = 0, scratch = 0, streamed = 0;
   // Numbers of vectors that loads and stores move: by gathers, as scalars, with a stride above 1, and in all.
   double gathers = 0, narrow = 0, strided = 0, moves = 0;

@@ -10,8 +10,8 @@
 namespace wl {
 namespace {
 
-// Latencies in ns from a warp's request to its first value, if no other request is under way. For all GPU targets,
-// vendors' documents agree with them within a factor of 1.5.
+// Times in ns from a warp's load from device memory, the L2 or shared memory to its first value, if no other load is
+// under way, and the time of a barrier. For all GPU targets, vendors' documents agree with them within a factor of 1.5.
 constexpr double kMemoryNs = 450, kL2Ns = 180, kSharedNs = 18, kBarrierNs = 20;
 constexpr double kSharedBytesPerNs = 200;  // rate of a multiprocessor's shared memory: 128 bytes per clock cycle
 // The time in ns from a block's last store of its partial sums to another block's first load of them: fences, two
@@ -21,7 +21,8 @@ constexpr double kJoinNs = 3000;
 // Number of warp schedulers of a multiprocessor; the warps of one scheduler hide each other's latency.
 constexpr double kIssuers = 4;
 
-// How many different tiles of rows, and of columns, `blocks` neighbouring blocks read together.
+// Numbers of different row tiles (of the left operand) and column tiles (of the right operand) that `blocks`
+// neighbouring blocks read in all.
 struct Met {
   double rows = 1, columns = 1;
 };
@@ -30,7 +31,7 @@ Met tiles_met(double blocks, double raster, double column_tiles) {
   return {raster * std::ceil(blocks / (raster * column_tiles)), columns};
 }
 
-// The time in ns for which a block waits for the tiles of one step if no other block shares its multiprocessor.
+// The time in ns for which a block waits for the tiles of one step along K if no other block shares its multiprocessor.
 struct Loads {
   // Transfer times of a step's tiles: from the L2, from the cache behind the L2s of several dies, and from memory.
   double l2 = 0, cache = 0, memory = 0;
@@ -68,8 +69,8 @@ Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& 
   return out;
 }
 
-// Returns the number of elements in memory from which an operand is read, divided by the number of elements that the
-// loops read of it; at most 1. It is below 1 where windows overlap.
+// Returns the number of elements that an operand of the contraction has in memory, divided by the number of elements
+// that the loops read of it; at most 1. It is below 1 where windows overlap.
 double fresh_share(const Graph& group, const Domain& domain, int position) {
   double most = 0;
   for (const Access& access : reads_of(domain, domain.contract, position)) {
@@ -170,8 +171,8 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
     rest = std::ceil(left * shared / (units * beside)) *
            (loads.ns + loop(std::ceil(turns / shared)) + beside * (stored + joined(left, shared)));
   }
-  // If waves copy ahead, they load a block's next tile while the other waves still compute, so the block waits only
-  // for the loads of its first tile.
+  // In a persistent kernel, copying waves load a block's next tile while the other waves still compute, so the block
+  // waits only for the loads of its first tile.
   const double begins = persistent && s[kCopyingWaves] > 0 ? 1 : waves;
   return {rates.launch_us * 1000 + begins * loads.ns +
               waves * (loop(turns) + beside * (stored / parts + joined(blocks / parts, parts))) + rest,

@@ -1,8 +1,8 @@
 // The latency model of G. Huang et al., "ALCOP: Automatic Load-Compute Pipelining in Deep Learning Compiler for
 // AI-GPUs" (MLSys 2023), for contractions on GPUs. Computation hides the loads of a loop, since copies are issued ahead
 // (stages) and other loops run at the same time. This holds at two levels: from device memory to shared memory, and
-// from shared memory to registers. That model leaves out bandwidth. Here a loop also takes at least the time that its
-// bytes need, which is the limit of DeepCuts.
+// from shared memory to registers. ALCOP's model leaves out bandwidth. Here a loop also takes at least the time that
+// transferring its bytes takes, as in the model of DeepCuts (PLDI 2021).
 #pragma once
 
 #include "compiler/domain/domain.h"
@@ -21,8 +21,8 @@ double pipelined_ns(double load_ns, double use_ns, double turns, double stages, 
 struct ProductExtents {
   ProductLoops loops;
   double depth = 1;  // extent of K: number of products that each sum adds up
-  // For the operand with the rows, and for the one with the columns: the number of elements in memory from which it is
-  // read, divided by the number of elements that the loops read. This is below 1 where windows overlap.
+  // For the left operand (which has the rows) and the right one (which has the columns): the number of its elements in
+  // memory, divided by the number of elements that the loops read of it. This is below 1 where windows overlap.
   double fresh_rows = 1, fresh_columns = 1;
   int64_t bytes = 4;         // size in bytes of an element in the products: that of a sum, at least 4
   DType dtype = DType::f32;  // dtype of the sums

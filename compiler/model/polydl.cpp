@@ -8,7 +8,7 @@ PolydlRank polydl_rank(const Reuse& reuse, const Machine& machine) {
   // A working set is the data touched between two uses of the same data. If a reference does not move along a loop,
   // its working set has at least the bytes of one iteration of the loop, and at most those of all iterations. Working
   // sets of equal sizes count once.
-  std::set<std::pair<double, double>> working_sets;  // of each working set: the most bytes, the least bytes
+  std::set<std::pair<double, double>> working_sets;  // of each working set: its most bytes, its least bytes
   for (int r = 0; r < static_cast<int>(reuse.references().size()); ++r) {
     for (int loop = reuse.references()[r].loop; loop > 0; loop = reuse.loops()[loop].parent) {
       if (reuse.loops()[loop].trips <= 1) continue;

@@ -9,7 +9,7 @@
 namespace wl {
 
 struct PolydlRank {
-  double cycles = 0;  // sum over the levels of bytes times latency: 4 L1 + 14 L2 + 60 L3 + 84 memory
+  double cycles = 0;  // sum over the levels of working-set bytes times latency: 4 L1 + 14 L2 + 60 L3 + 84 memory
   // Orders kernels of equal `cycles`: the sum over the levels of bytes / bandwidth: L1/192 + L2/96 + L3/16 +
   // memory/55.
   double tie = 0;

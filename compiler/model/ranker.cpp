@@ -23,8 +23,8 @@ std::string features_line() {
   return line;
 }
 
-// A line is "split FEATURE BELOW YES NO" or "leaf VALUE". Children come after their parent, so that the evaluation of a
-// tree always ends.
+// Reads a tree's node from the words of a line: "split FEATURE BELOW YES NO" or "leaf VALUE". Children must have higher
+// numbers than their parent `at`, so that the evaluation of a tree always ends.
 bool read_node(const std::vector<absl::string_view>& words, int at, int count, TreeNode* node) {
   if (words.size() == 2 && words[0] == "leaf")
     return absl::SimpleAtof(words[1], &node->value) && std::isfinite(node->value);

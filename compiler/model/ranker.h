@@ -14,8 +14,8 @@
 
 namespace wl {
 
-// A node of a tree. If values[feature] < below, evaluation continues at node `yes`, else at node `no`. Feature -1: a
-// leaf, which adds `value`.
+// A node of a tree. If values[feature] < below, evaluation continues at node `yes`, else at node `no`. If `feature` is
+// -1, the node is a leaf, whose `value` is the result of the tree.
 struct TreeNode {
   int feature = -1;
   float below = 0;
@@ -34,14 +34,14 @@ struct Forest {
 struct Ranker {
   std::map<std::string, Forest> forests;  // of each kind of kernels (Features::kind): its trees
   bool knows(const std::string& kind) const { return forests.contains(kind); }
-  // Returns the logarithm of the expected ns, up to a constant that all kernels of a group share; for an unknown kind,
-  // that of the analytic estimate.
+  // Returns the logarithm of the expected time in ns, up to a constant that all kernels of a group share; for an
+  // unknown kind, the logarithm of the analytic estimate.
   double log_ns(const Features& features) const;
   bool operator==(const Ranker&) const = default;
 };
 
-// A ranker as text with a version; parse_ranker(print(r)) == r. FailedPrecondition: the ranker was trained for another
-// version of the features. InvalidArgument: the text is not a ranker, or is damaged.
+// Convert a ranker to text with a version, and back: parse_ranker(print(r)) == r. FailedPrecondition: the ranker was
+// trained for another version of the features. InvalidArgument: the text is not a ranker, or is damaged.
 std::string print(const Ranker& ranker);
 absl::StatusOr<Ranker> parse_ranker(std::string_view text);
 

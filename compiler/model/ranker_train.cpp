@@ -103,7 +103,7 @@ absl::StatusOr<Forest> boost(const Table& table) {
     for (absl::string_view line : absl::StrSplit(texts[t], '\n', absl::SkipEmpty()))
       if (!read_line(line, &tree))
         return absl::InternalError(cat("XGBoost printed a tree that cannot be read: ", line));
-    // A higher score means a shorter time, so division by -kScale makes the logarithm of a time of it.
+    // The shorter the time, the higher the score; dividing the score by -kScale gives the logarithm of the time.
     for (TreeNode& node : tree) node.value /= static_cast<float>(-kScale);
     forest.trees.push_back(std::move(tree));
   }

@@ -5,11 +5,11 @@
 namespace wl {
 namespace {
 
-// Us of a launch within a captured graph (such as a CUDA graph), including the latency of the first loads.
+// Microseconds of a launch within a captured graph (such as a CUDA graph), including the latency of the first loads.
 constexpr double kGpuLaunchUs = 2.5;
 constexpr double kCpuLaunchUs = 0.8, kCpuAloneUs = 0.05;  // us to wake threads that still spin; us to call a function
-// The nominal rates of a CPU are those of one multiply-add unit. Most CPUs have two units, but loads and stores use
-// issue slots too, so real rates are less than twice the nominal ones.
+// Factors by which a CPU's rates of issue slots and of contractions exceed the target's flops_per_ns, which is the rate
+// of one multiply-add unit. Most CPUs have two units, but loads and stores use issue slots too.
 constexpr double kCpuSlots = 1.1, kContractShare = 1.75;
 constexpr double kGpuContractShare = 0.6, kDieShare = 0.75;
 // Factors from nominal to real rates: kNearShare and kFarShare apply to the nominal rate of the L2, kMemoryShare to

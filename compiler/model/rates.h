@@ -1,5 +1,5 @@
-// The rates of a machine, from which the model computes prices: the figures of the target's row (target.h), times the
-// shares of these figures that kernels reach. Every row has these figures, so every target has rates.
+// The rates of a machine, from which the model computes prices: the target's nominal rates (target.h), times the shares
+// of them that kernels reach. Every target has nominal rates, so this model has prices for every target.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Rates {
   double memory_bytes_per_ns = 0, far_bytes_per_ns = 0, near_bytes_per_ns = 0;
   // On GPUs: bytes per ns from the L2s of all dies together.
   double die_bytes_per_ns = 0;
-  double far_bytes = 0, near_bytes = 0;  // values up to these sizes stay in the L3, or in the L2, until they are read
+  double far_bytes = 0, near_bytes = 0;  // values of at most this many bytes stay in the L3, or in the L2, until read
   // Rows up to this size stay in the fast memory of a thread or block from one walk over the row to the next.
   double row_bytes = 0;
   double workers = 1;  // number of elements that must be computed at once to keep the machine busy

@@ -13,11 +13,11 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr int kLaunchLoop = 0;  // index of the loop that stands for repeated launches
-// Prefetchers follow rows that are at most this many bytes apart, as the rows of a panel of four cache lines are. Such
-// rows count as one run.
+// Hardware prefetchers follow rows that are at most this many bytes apart, such as the rows of a panel that is four
+// cache lines wide. Such rows count as one run.
 constexpr int64_t kFollowed = 4 * kLineBytes;
-// A mean is taken over all combinations of iterations if they are at most kMostTurns, otherwise over at most
-// kSampledTurns of them, for which iterations of the longest loops are sampled evenly.
+// A mean over the iterations of loops is taken over all combinations of iterations if there are at most kMostTurns,
+// otherwise over at most kSampledTurns of them, for which iterations of the longest loops are sampled evenly.
 constexpr int64_t kMostTurns = 4096, kSampledTurns = 512;
 // Two references count as touching the same data if the number of elements that one touches is at least this share of
 // the number that the other touches.
@@ -61,7 +61,8 @@ int Reuse::add_loop(VarId var, int parent, double trips) {
 }
 
 // Adds the loops over the blocks that the first thread computes, which are the first blocks of the launch. If the
-// kernel uses only digits of the block number, each digit becomes a loop; otherwise one loop runs over the blocks.
+// kernel uses the block number only through its digits (reuse.h), each digit becomes a loop; otherwise one loop runs
+// over the blocks.
 void Reuse::add_digits() {
   double blocks = std::ceil(static_cast<double>(kernel_.grid) / std::max(1, kernel_.threads));
   std::map<int64_t, std::vector<VarId>> digits;  // for each divisor: the variables (block / divisor) % mod
@@ -249,9 +250,10 @@ double Reuse::reach(VarId var, int loop, int stop) const {
   return v.mod == 0 ? values : std::min(values, static_cast<double>(v.mod));
 }
 
-// Returns the box that a reference touches, built from its strides in ascending order. A stride within the contiguous
-// run so far extends that run. A small multiple of the previous stride extends the rows of that stride. Any other
-// stride adds rows. Gaps smaller than `granule` count as touched.
+// Returns the box that a reference touches while the loops inside `stop` iterate. It is built from strides in ascending
+// order: a stride within the contiguous run so far extends that run; a multiple of the previous stride that does not go
+// beyond the rows of that stride adds to them; any other stride adds rows of its own. Gaps of fewer than `granule`
+// elements count as touched.
 Reuse::Box Reuse::box(const Reference& reference, int stop, int64_t granule) const {
   const Slice& slice = reference.instr->slice;
   std::vector<Stride> strides;
@@ -361,8 +363,8 @@ double Reuse::misses(int index, const Cache& cache, bool cold) const {
   const Reference& reference = references_[index];
   const double capacity = static_cast<double>(cache.bytes);
   double inside = measure(index, reference.loop).lines;
-  // `all`: the cache lines that are brought in. `first`: those among them that nothing in this launch has touched
-  // before.
+  // `all`: the cache lines that the reference brings into the cache. `first`: those among them that nothing in this
+  // launch has touched before.
   double all = inside, first = inside;
   // The data that an earlier reference has touched is still in the cache if everything that was touched since then
   // fits too.

@@ -23,7 +23,7 @@ const std::vector<int64_t>& values_of(const Space& space, Choice choice);
 Axis stream_axis(const Graph& group, const Domain& domain, const Machine& machine);
 
 bool has_value(const Axis& axis, int64_t value);
-// Returns the largest value that is at most `wanted`, or the first value if all are larger.
+// Returns the largest of `values` that is at most `wanted`, or the first of them if all are larger.
 int64_t largest_up_to(const std::vector<int64_t>& values, int64_t wanted);
 int64_t footprint(const Graph& group);        // the bytes of a group's inputs and outputs
 int64_t cache_share(const Machine& machine);  // how many bytes of data stay in the CPU's caches between launches

@@ -14,7 +14,7 @@ class KernelInliner {
  public:
   // How the part is placed in the whole.
   struct To {
-    const std::vector<Stage::Buffer>& buffers;  // buffers of the part, in call order
+    const std::vector<Stage::Buffer>& buffers;  // what each buffer of the part is in the whole, in call order
     Affine block;                               // value of the part's block number
     const std::vector<Affine>& places;          // index of the whole's block along each axis of Stage::Buffer::shift
     const std::vector<BufferId>& kept;          // buffers of the whole, indexed by Stage::Buffer::kept

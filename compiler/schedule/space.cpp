@@ -10,7 +10,7 @@ namespace wl {
 namespace {
 
 constexpr uint64_t kMostLookedAt = 1'000'000;  // the most points that finished() examines to find a legal one
-constexpr uint64_t kMostTold = 50'000;         // the most points that count_text() examines for each group of a graph
+constexpr uint64_t kMostTold = 50'000;         // the most points that count_text() examines
 constexpr std::string_view kPlan1 = "plan 1 ", kPlan2 = "plan 2 ";
 
 std::string value_text(const Axis& axis, int64_t value) {

@@ -35,7 +35,7 @@ const Axis* axis_of(const std::vector<Axis>& axes, Choice choice);  // the whole
 // member.
 Axis axis_in_part(char prefix, int number, const Axis& axis);
 
-// Whether a text denotes the value: by its number, or by its name if the choice has named values.
+// Whether `text` denotes `value`: as a number or, if the axis's choice has named values, as the value's name.
 bool spells(const Axis& axis, int64_t value, std::string_view text);
 
 using Point = std::vector<int>;  // a point has for each axis an index into the axis's values

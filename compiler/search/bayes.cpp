@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kBayesStart = 12;  // number of trials that the model needs; with fewer, the strategy `ranked` proposes
+constexpr size_t kBayesStart = 12;  // number of trials that the Gaussian process needs; with fewer, `ranked` proposes
 constexpr int kBayesRandom = 600;   // number of random points among the candidates
 constexpr size_t kAround = 6;       // number of fastest points, and of local optima, whose neighbours are candidates
 

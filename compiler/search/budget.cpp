@@ -6,12 +6,13 @@
 namespace wl {
 namespace {
 
-constexpr double kPrior = 0.25;  // the part of (time - bound) that a search's second round is expected to save
-constexpr double kLearn = 0.5;   // the weight of the latest round in the average of the parts that rounds saved
-// Possible gain (time - bound) counts as at least this part of the time, because bounds follow from nominal rates.
+constexpr double kPrior = 0.25;  // share of (best time - lower bound) that a search's second round is expected to save
+constexpr double kLearn = 0.5;   // weight of the latest round in the exponential average of the shares that rounds save
+// The possible gain, (best time - lower bound), counts as at least this share of the best time, because lower bounds
+// are computed from nominal rates of the hardware.
 constexpr double kLeastLeft = 0.1;
 constexpr double kLeastShare = 0.05;
-// A search stops if its next round is expected to save less than this part of the time.
+// A search stops if its next round is expected to save less than this share of the kernel's time.
 constexpr double kWorthARound = 1e-3;
 
 double left_of(const Standing& standing, double best) {
@@ -25,7 +26,7 @@ double chance_of_gain(const Standing& standing) {
   for (size_t i = 1; i < standing.best_ns.size(); ++i) {
     const double before = standing.best_ns[i - 1], after = standing.best_ns[i];
     if (after <= 0) continue;
-    // The first correct candidate has no earlier time to compare with, so the prior stands for what its round saved.
+    // The round of the first correct candidate has no earlier time to compare with, so kPrior stands for its saving.
     const double won = before <= 0 ? kPrior : (before - after) / left_of(standing, before);
     chance += kLearn * (std::clamp(won, 0.0, 1.0) - chance);
   }

@@ -1,6 +1,7 @@
-// Divides the rounds of measurement among the searches of a job, by the time that a round is expected to save:
-// occurrences x (time - bound) x chance of gain. The functions are pure functions of the results so far, so a search
-// that is resumed after a restart continues as it would have without one.
+// Divides the rounds of measurement among the searches of a job, by the time that the next round of each search is
+// expected to save: launches of the kernel x (best time - lower bound) x the share of that difference that a round is
+// expected to save. All are pure functions of the results so far, so a search that is resumed after a restart continues
+// as it would have without one.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ struct Standing {
   std::vector<double> best_ns;  // least time in ns after each round; 0: no candidate has been correct yet
 };
 
-// Returns the part of (time - bound) that the next round is expected to save. It is an exponential average: it begins
-// with a prior, and each round replaces half of the estimate by the part that the round has saved.
+// Returns the share of (best time - lower bound) that the next round of the search is expected to save. It is an
+// exponential average of the shares that the rounds have saved: it begins with a prior, and each round replaces half of
+// the estimate by the share that the round has saved.
 double chance_of_gain(const Standing& standing);
 
 // Returns by how many ns the next round is expected to shorten the whole graph's time; 0 before any candidate is

@@ -10,19 +10,19 @@
 namespace wl {
 namespace {
 
-constexpr double kWeights[] = {0.05, 0.3, 1, 3, 8};  // weights that are tried for each feature's distances
+constexpr double kWeights[] = {0.05, 0.3, 1, 3, 8};  // values that are tried for the weight of each feature's distances
 constexpr double kNoises[] = {1e-3, 1e-2, 1e-1};     // variances that are tried for the noise of standardised log times
 constexpr int kSweeps = 2;                           // number of passes over all features while weights are fitted
 constexpr size_t kMostFitted = 64;                   // maximum number of trials to which weights are fitted
 constexpr size_t kMostTrials = 256;  // maximum number of trials, the fastest, from which the posterior is computed
 constexpr double kApart = 0.5;       // the least distance of two different values of an axis
 constexpr size_t kFewValues = 4;     // an axis with more values than this may have alignment as a further feature
-// A failed trial's time is made longer by this many deviations for each unit by which blame() exceeds 1.
+// This factor times (blame() - 1) is added to the standardised time of a failed trial.
 constexpr double kBlame = 2.0;
-constexpr double kTail = 1.0;  // times that exceed the median by more deviations than this are compressed
+constexpr double kTail = 1.0;  // standardised times above this value are compressed logarithmically
 
-// Returns the distances between the values of an axis. They depend on the ranks of the values by size, not on their
-// order on the axis.
+// Returns the matrix of distances (0 to 1) between the values of an axis. They depend on the ranks of the values by
+// size, not on their order on the axis.
 std::vector<double> distances(const Axis& axis) {
   const size_t n = axis.values.size();
   std::vector<size_t> rank(n);

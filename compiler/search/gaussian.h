@@ -1,6 +1,7 @@
-// A Gaussian process over the points of a space. From the trials so far it predicts the time of each point, and how
-// uncertain that time is. Times are logarithms. Each axis has a weight, which is fitted to the trials (automatic
-// relevance determination, Rasmussen and Williams, 2006, chapter 5) by a deterministic search over a fixed grid.
+// A Gaussian process over the points of a space. From the trials so far it predicts the logarithm of each point's time,
+// and how uncertain that prediction is. Each feature (a property of one axis) has a weight, which is fitted to the
+// trials (automatic relevance determination, Rasmussen and Williams, 2006, chapter 5) by a deterministic search over a
+// fixed grid.
 #pragma once
 
 #include <vector>
@@ -43,10 +44,11 @@ class Gaussian {
   // Returns the weighted distance of two points, which is the exponent of a covariance: the covariance of the points'
   // times is exp(-distance).
   double exponent(const Point& a, const Point& b) const;
-  // Returns exponent() of all pairs of points as a matrix that is filled below the diagonal.
+  // Returns exponent() of all pairs of the points whose indices are in `which`, as a matrix that is filled below the
+  // diagonal.
   std::vector<double> exponents_of(const std::vector<size_t>& which) const;
-  // Computes factor_ and solution_ from some of the points. Returns the log marginal likelihood of their times, up to a
-  // constant.
+  // Computes factor_ and solution_ from the points whose indices are in `which`. Returns the log marginal likelihood of
+  // their times, up to a constant.
   double factorise(const std::vector<size_t>& which, const std::vector<double>& exponents);
 
   std::vector<std::vector<double>> distance_;  // of each feature: a matrix [values x values] of distances from 0 to 1

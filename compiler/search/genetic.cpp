@@ -1,5 +1,5 @@
-// A genetic search whose population is the fastest trials. For each axis, a child has the value of one of its two
-// parents; some axes mutate to another value, mostly a neighbouring one.
+// The strategy `genetic`: a genetic search whose population is the fastest trials. For each axis, a child has the value
+// of one of its two parents; some axes mutate to another value, mostly a neighbouring one.
 #include <algorithm>
 
 #include "compiler/search/proposal.h"

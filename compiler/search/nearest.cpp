@@ -13,8 +13,8 @@ namespace wl {
 namespace {
 
 constexpr double kWorth = 1.02;  // a winner is proposed for other groups if its KnownPlan::gain is at least this
-// A winner is proposed for another group if their distance is at most this. (A distance of 12 is, for example, that of
-// groups which differ by three ops and by a few doublings of sizes.)
+// A winner is proposed for another group if the distance between them, unlikeness() + target_distance(), is at most
+// this. Groups at a distance of 12 differ, for example, by three ops and by a few doublings of sizes.
 constexpr double kTooUnlike = 12.0;
 constexpr double kSameFamily = 2.0, kOtherGpu = 4.0;
 
@@ -85,7 +85,7 @@ double unlikeness(const Graph& a, const Graph& b) {
   for (const Node& node : b.nodes) --ops[static_cast<int>(node.op)];
   double sum = 0;
   for (const auto& [op, more] : ops) sum += std::abs(more);
-  // The extents of both groups' largest values are compared, from the innermost extent on.
+  // The shapes of the largest tensors of both groups are compared, from the innermost extent on.
   const auto largest = [](const Graph& graph) {
     const Node* node = nullptr;
     for (const Node& each : graph.nodes)

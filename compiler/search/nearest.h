@@ -20,17 +20,17 @@ struct KnownPlan {
 };
 
 // Returns how unlike two groups are; 0: they are alike. It is the number of ops that only one of them has, plus the
-// difference between the extents of their largest values, in doublings.
+// sum, over the extents of their largest tensors, of how many doublings lie between the two extents.
 double unlikeness(const Graph& a, const Graph& b);
 
-// Returns by how much another target increases the distance of a winner, on the scale of unlikeness(): 0 for the same
-// target, 2 for the same family, 4 for GPUs of two families. Returns nullopt for a CPU and a GPU, since winners of one
-// say nothing about the other. Targets are named as in plans: "cuda:sm_90a".
+// Returns the distance of two targets, which is added to unlikeness(): 0 for the same target, 2 for the same family, 4
+// for GPUs of two families. Returns nullopt for a CPU and a GPU, since winners of one say nothing about the other.
+// Targets are named as in plans: "cuda:sm_90a".
 std::optional<double> target_distance(std::string_view a, std::string_view b);
 
 // Returns the point of the space that makes the same choices as a plan, even a plan for another target. If an axis does
-// not have the plan's value, the point has the nearest value of the axis. Returns nullopt if the plan is of another
-// loop class or has axes that the space lacks, or if the point is not legal.
+// not have the plan's value, the point has the nearest value of the axis. Returns nullopt if the plan is for another
+// class of kernels or has axes that the space lacks, or if the point is not legal.
 std::optional<Point> translated(const Space& space, std::string_view plan);
 
 // Returns at most `most` distinct points of the space that are translated() from winners of similar groups, nearest

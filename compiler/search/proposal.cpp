@@ -11,9 +11,9 @@ namespace {
 
 // A trial that differs from a faster local optimum in at most this many axes is no local optimum.
 constexpr int kBasin = 2;
-constexpr int kDraws = 4096;     // number of draws of illegal or known points after which the space is enumerated
+constexpr int kDraws = 4096;     // after so many draws of illegal or known points in a row, the space is enumerated
 constexpr int kPartDraws = 256;  // A part of a space is drawn at random until it is legal, but at most this many times.
-constexpr int kDrawsEach = 16;   // the number of random points that are tried for each point that is wanted
+constexpr int kDrawsEach = 16;   // maximum number of random draws for each point that some_legal() is asked for
 // Maximum number of points that an enumeration visits, including illegal and known ones.
 constexpr uint64_t kWalk = 500'000;
 constexpr size_t kMostRare = 100'000;  // maximum number of legal new points that an enumeration keeps
@@ -125,7 +125,7 @@ bool Proposal::offer_random() {
   for (int draws = 0; draws < kDraws; ++draws)
     if (offer(draw())) return true;
   // Few points are legal and untried, so they are enumerated, and each is drawn with equal probability. One enumeration
-  // serves all draws of a proposal.
+  // serves all draws of a Proposal.
   if (!walked_) {
     walked_ = true;
     space_.enumerate(

@@ -1,5 +1,6 @@
-// The state of one call of propose(): the trials, the points that were tried or offered already, a random sequence that
-// depends only on the seed and the number of trials, and the answer so far. Used in this folder only.
+// The state of one call of a strategy's propose(): the trials, the points that were tried or are proposed already, a
+// random sequence that depends only on the seed and the number of trials, and the points proposed so far. Used in this
+// folder only.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ class Proposal {
   bool full() const { return static_cast<int>(points_.size()) >= n_; }
   int missing() const { return n_ - static_cast<int>(points_.size()); }
   bool is_new(const Point& point) const { return !seen_.contains(point); }
-  // Adds a point to the answer; axes that do not matter for the point get their first value. Returns false, and adds
-  // nothing, if the point is not legal or not new, or if the answer is full.
+  // Proposes a point; axes that do not matter for it get their first value. Returns false, and does nothing, if the
+  // point is not legal or not new, or if the wanted number of points is proposed already.
   bool offer(const Point& point);
   const std::vector<Point>& points() const { return points_; }
   std::vector<Point> take() { return std::move(points_); }
@@ -52,11 +53,11 @@ class Proposal {
   // value of one further axis, that legal point is returned instead: an axis that does not matter under the new value
   // must have its first value.
   std::vector<Point> neighbours(const Point& point, bool steps_only) const;
-  // Offers a random legal new point. Returns false if none was found.
+  // Proposes a random legal new point. Returns false if none was found.
   bool offer_random();
-  // Offers up to `count` random legal new points.
+  // Proposes up to `count` random legal new points.
   void offer_randoms(int count);
-  // Returns up to `count` distinct random legal new points without offering them; fewer if legal points are rare.
+  // Returns up to `count` distinct random legal new points without proposing them; fewer if legal points are rare.
   std::vector<Point> some_legal(int count);
 
  private:
@@ -70,14 +71,13 @@ class Proposal {
   Sequence random_;
   std::set<Point> seen_;
   bool walked_ = false;      // whether the space was enumerated to find new points
-  std::vector<Point> rare_;  // enumerated new points that were not offered yet, in random order
+  std::vector<Point> rare_;  // enumerated new points that were not proposed yet, in random order
   std::vector<Point> points_;
 };
 
-// Returns how strongly a trial that is not among the good ones counts against its choices: 1 for a failure or a slow
-// trial. Trials that were rejected because of spilled registers get 0.5 to 3, depending on the bytes spilled: a
-// schedule with a few spills is close to schedules that may be the best, and one with whole tiles in device memory is
-// far from them.
+// Returns how strongly a slow or failed trial counts against its choices: 1 in general. A trial that was rejected
+// because of spilled registers gets 0.5 to 3, depending on the bytes spilled: a schedule with a few spills is close to
+// schedules that may be the best, and one that spills whole tiles to device memory is far from them.
 double blame(const Observed& trial);
 
 // Returns the number of axes in which two points differ.
@@ -88,7 +88,7 @@ int apart(const Point& a, const Point& b);
 #include "compiler/search/strategies.def"
 #undef WL_STRATEGY
 
-// Parts of strategies, from which a strategy can be composed. Each function offers at most `count` points.
+// Parts of strategies, from which a strategy can be composed. Each function proposes at most `count` points.
 void offer_seeds(Proposal& proposal, int count);
 void offer_ranked(Proposal& proposal, int count);
 void offer_climb(Proposal& proposal, int count);

@@ -37,7 +37,7 @@ std::vector<MatrixOp> matrices_for(DType left, DType right, uint32_t features, b
   std::vector<MatrixOp> out;
   for (const MatrixInfo& row : matrices()) {
     if (row.left != left || row.right != right || (row.feature & features) != row.feature) continue;
-    // A resident left factor is made by the instruction `pack`, which cannot make words of one element.
+    // A left factor in registers is made by the kernel instruction `pack`, which cannot make words of one element.
     if (resident && elements_of_word(row.left) == 1) continue;
     if (resident ? holds_left(row.op) || !multiplies_in_memory(row.op) : !holds_left(row.op)) out.push_back(row.op);
   }

@@ -10,13 +10,14 @@ namespace wl {
 namespace {
 
 constexpr int64_t kKb = 1024, kMb = 1024 * 1024;
-// The rate of a multiply-add of i64 by i32 is this share of the rate of i32, because it takes three or four products
-// of i32, and a carry.
+// A multiply-add whose sum is i64 runs at this share of the rate of i32, because it takes three or four products of
+// i32, and a carry.
 constexpr double kLongProduct = 0.25;
 constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16 | kPhases, kHopper = kAmpere | kClusters,
                    kHopperA = kHopper | kWaveGroups, kMi300 = kAsyncCopy | kMfmaF16 | kMfmaBf16;
 
-// Makes the row of a GPU on which one thread loads at most 16 bytes at once. `arithmetic` has the rates of one unit.
+// Makes the row of a GPU, of which one thread loads at most 16 bytes at once. `arithmetic` has the rates of one unit
+// (multiprocessor).
 constexpr Target gpu_row(std::string_view name, std::string_view family, Gpu gpu, uint32_t features,
                          Arithmetic arithmetic) {
   const double share = gpu.bytes_per_ns / gpu.units;

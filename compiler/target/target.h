@@ -1,6 +1,6 @@
-// Facts about the machines that kernels are compiled for. A Target, a row of kTargets, describes one generation of
-// CPUs or GPUs: limits, vector width, rates. Every figure about machines that the compiler uses is in this table. One
-// printer serves all targets; the prelude of a family defines what is spelled differently there.
+// Facts about the machines that kernels are compiled for. A Target, a row of kTargets, describes one generation of CPUs
+// or GPUs: limits, vector width, rates. Every figure about machines that the compiler uses is in this table. One
+// printer of kernel sources serves all targets; the prelude of each family defines what is spelled differently there.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ enum TargetFeature : uint32_t {
   kAsyncCopy = 1,     // copies from global to shared memory that bypass registers (cp.async, LDS-direct loads)
   kClusters = 2,      // thread blocks that read each other's shared memory
   kF64Functions = 4,  // the compiler provides f64 functions such as exp and log
-  // The compiler moves loads so far ahead that a contraction uses 1.5 times as many registers as are counted.
+  // The target's compiler moves loads so far ahead that a contraction needs 1.5 times as many registers as Warploom
+  // counts for it.
   kEarlyLoads = 8,
   // A warp multiplies 16x16 by 16x8 elements of 16 bits (mma.sync.m16n8k16), 16x32 by 32x8 bytes, and 16x8 by 8x8
   // elements of tf32. Sums are kept in f32, those of bytes in i32.
@@ -47,8 +48,8 @@ enum TargetFeature : uint32_t {
 struct Gpu {
   int wave = 0;  // threads that run in lockstep: the size of a warp or wavefront
   int block_threads = 0, unit_threads = 0, unit_blocks = 0;
-  int lane_registers = 0, unit_registers = 0;  // 32-bit registers: the most of one thread; all of a unit
-  // Shared memory in bytes: the most that a block can request explicitly, and that of a unit.
+  int lane_registers = 0, unit_registers = 0;  // numbers of 32-bit registers: the most of one thread; all of a unit
+  // Bytes of shared memory: the most that a block can request explicitly, and all of a unit.
   int64_t block_shared = 0, unit_shared = 0;
   int units = 0;
   int64_t l2_bytes = 0;
@@ -61,8 +62,8 @@ struct Gpu {
   int64_t cache_bytes = 0;
 };
 
-// Rates of multiply-adds, per CPU thread or per unit of a GPU. They are those of lowered kernels: unless these use
-// matrix instructions or dot products of words, they compute products of floats narrower than f32 in f32.
+// Nominal rates of multiply-adds in generated kernels, per CPU thread or per unit (multiprocessor) of a GPU. Unless a
+// kernel uses matrix instructions or dot products of words, it computes products of floats narrower than f32 in f32.
 struct Arithmetic {
   double flops_per_ns = 0;  // rate of f32 operations; a multiply-add counts as two
   // Each further rate is relative to f32: how many multiply-adds take the time of one multiply-add of f32; 0: the
@@ -98,7 +99,8 @@ struct Target {
   int lanes;                // f32 elements in a vector register of a CPU, or in the widest load of one GPU thread
   int vector_registers;
   bool streaming_stores;  // whether non-temporal vector stores exist
-  // Nominal rates, used only to rank kernels: per CPU thread, or per unit of a GPU.
+  // Nominal rates per CPU thread or per unit of a GPU, used only to rank kernels: arithmetic, the bandwidth of memory
+  // (copy_bytes_per_ns) and that of L2.
   Arithmetic arithmetic;
   double copy_bytes_per_ns;
   double l2_bytes_per_ns;
@@ -121,18 +123,18 @@ struct Machine {
   int threads = 1;
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
   bool gcc = true, clang = false;    // whether the machine has these compilers for kernels in C++
-  const Library* library = nullptr;  // the library that candidates may call; null: none
-  int units = 0;                     // units of the GPU; 0: as many as the target's row has
+  const Library* library = nullptr;  // library of kernels, such as oneDNN, that candidates may call; null: none
+  int units = 0;                     // number of the GPU's multiprocessors; 0: as many as the target's row has
   int multiprocessors() const { return units > 0 ? units : target->gpu.units; }
   // Returns the number of dies that run blocks in turn. It is smaller than the number in the target's row if the
   // device is only a part of a partitioned GPU.
   int dies() const;
-  // The least number of elements for each block if a reduction is divided among blocks. With fewer elements, combining
-  // the parts, which takes another pass, would not pay.
+  // The least number of elements for each block if a reduction is divided among blocks. With fewer elements, the
+  // further pass that combines the partial results of the blocks would cost more than it saves.
   int64_t part_elements = 1024;
   bool operator==(const Machine&) const = default;
 };
-// Returns the machine of a device. InvalidArgument: the device's target is not a row.
+// Returns the machine of a device. InvalidArgument: the table of targets has no row for the device's target.
 absl::StatusOr<Machine> machine_of(const Device& device);
 
 // Returns the widths, in columns, of the panels into which weights of products are packed. The first width is that of

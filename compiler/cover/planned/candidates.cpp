@@ -15,7 +15,8 @@ namespace wl {
 namespace {
 
 constexpr int kStitchedProducts = 2;  // largest number of contractions in one stitched kernel
-// A candidate may take up to this multiple of the time of its ops as separate kernels, since the model may be wrong.
+// A candidate is kept if its modelled time is at most this multiple of the time of its ops as separate kernels, since
+// the cost model may be wrong.
 constexpr double kWorthKeeping = 1.3;
 constexpr uint64_t kConsiderSteps = 2;
 // Reads of an input are worth sharing among ops if the input has at least this many bytes.

@@ -11,14 +11,14 @@
 
 namespace wl {
 
-using Ops = std::vector<int>;       // numbers of ops, ascending
+using Ops = std::vector<int>;       // numbers of ops (indices into CoverValues::anchors()), ascending
 inline constexpr int kMany = 1500;  // a graph with more ops than this gets fewer candidates
 
 struct Fusion {
   Ops ops;
   GroupOrigin origin = GroupOrigin::kSingle;
   int form = -1;      // index of the candidate's Form (pool.h); the form's kernel stores all values that other ops need
-  double saving = 0;  // us saved by the candidate, compared with one kernel for each of its ops
+  double saving = 0;  // modelled time in us that the candidate saves against one kernel for each of its ops
 };
 
 class Candidates {
@@ -32,11 +32,11 @@ class Candidates {
   // Returns, for each input of the graph that is large enough for shared reads to pay, the ops that read it.
   const std::vector<std::vector<int>>& input_readers() const { return input_readers_; }
 
-  // Returns the number of the candidate that consists of these ops (ascending); makes the candidate if it does not
-  // exist. Returns -1 if the ops are too many, are not convex, are not one legal kernel, or would take much longer in
-  // one kernel than in separate ones, and also once the Work has ended.
+  // Returns the number of the candidate that consists of `ops` (ascending); adds the candidate if it does not exist
+  // yet. Returns -1 if the ops are too many, are not convex, are not one legal kernel, or would take much longer in one
+  // kernel than in separate ones, and also once the Work has ended.
   int consider(Ops ops, GroupOrigin origin);
-  // Returns these ops and all ops on paths between them.
+  // Returns `ops` and all ops on paths from one of them to another.
   Ops closed(Ops ops) const;
   Ops joined(int a, int b) const { return closed(joined_ops(all_[a].ops, all_[b].ops)); }
   static Ops joined_ops(const Ops& a, const Ops& b);
@@ -44,8 +44,8 @@ class Candidates {
   const Fusion& operator[](int i) const { return all_[i]; }
   int count() const { return static_cast<int>(all_.size()); }
   double micros(int candidate) const { return forms_[all_[candidate].form].cost.micros; }
-  // with() returns all candidates that contain an op. best_with() returns at most `most` of them: those that save most,
-  // the best first.
+  // with() returns all candidates that contain an op. best_with() returns at most `most` of them: those that save most
+  // time, the best first.
   const std::vector<int>& with(int op) const { return with_[op]; }
   std::vector<int> best_with(int op, size_t most) const;
 
@@ -85,12 +85,12 @@ class Candidates {
   std::vector<std::vector<int>> before_, after_, input_readers_;
   std::vector<OpSet> above_, below_;  // of each op: all ops that it depends on; all ops that depend on it
   std::vector<size_t> contract_atoms_;
-  std::vector<double> alone_;  // of each op: the modelled us of a kernel for the op alone
+  std::vector<double> alone_;  // of each op: the modelled time in us of a kernel for the op alone
   std::vector<Fusion> all_;
   std::vector<std::vector<int>> with_;
   std::unordered_map<Ops, int, Hash> known_;
   std::unordered_map<Fingerprint, int, FingerprintHash> form_of_;
-  CoverMemo stitched_;  // a cache of answers about groups, for stitched and packed candidates
+  CoverMemo stitched_;  // a cache of what is known about groups, for stitched and packed candidates
   std::vector<Form> forms_;
 };
 

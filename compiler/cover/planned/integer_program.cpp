@@ -22,7 +22,7 @@ constexpr double kWhole = 1e-6;
 constexpr int kMostIterations = 200'000;
 // The simplex iterations from one factorisation to the next count as this many steps of a Work.
 constexpr uint64_t kFactorSteps = 100;
-constexpr int kGoOn = -1, kStopSimplex = 5;  // return values of a ClpEventHandler
+constexpr int kGoOn = -1, kStopSimplex = 5;  // return values of ClpEventHandler::event()
 
 // Stops the simplex algorithm once its Work has ended. The solver copies this object.
 class SimplexListener : public ClpEventHandler {

@@ -1,5 +1,5 @@
 // An integer program of rows (constraints) over columns (variables), solved by CBC (https://github.com/coin-or/Cbc).
-// Nothing here knows about covers, and only the .cpp includes the solver.
+// This class knows nothing of covers, and only integer_program.cpp includes the solver's headers.
 #pragma once
 
 #include <limits>

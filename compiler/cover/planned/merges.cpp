@@ -13,8 +13,8 @@
 namespace wl {
 namespace {
 
-// For each end of an edge, this many of the best candidates that contain it are tried in unions with those of the other
-// end. kUnitedOfMany is for graphs of more than kMany ops.
+// For an edge (a producer and a reader), this many of the best candidates that contain the producer are tried in unions
+// with as many that contain the reader. kUnitedOfMany is for graphs of more than kMany ops.
 constexpr size_t kUnitedOfEach = 4, kUnitedOfMany = 1;
 // If a value has at most kPairedReaders readers, all pairs of them are tried as siblings, otherwise only pairs of
 // consecutive readers.

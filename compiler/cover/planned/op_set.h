@@ -1,4 +1,4 @@
-// A set of small numbers, kept as bits. They stand for ops of a graph, in the order of CoverValues::anchors().
+// A set of ops of a graph, stored as bits. An op is a small number: its index in CoverValues::anchors().
 #pragma once
 
 #include <bit>

@@ -1,8 +1,8 @@
 // Packs: independent kernels of a cover that become one launch, side by side. Packs are made from the best cover
 // without packs. On GPUs and for graphs of at most kMany ops, they are also made from the pool's initial covers, since
-// the launches that a pack saves may outweigh slower kernels. All kernels of a pack have the same level (the longest
-// path of kernels to them), and each leaves part of the machine idle or has a launch that is a large share of its time.
-// Kernels that read the same value are tried first.
+// the launches that a pack saves may outweigh slower kernels. All kernels of a pack have the same level (the length of
+// the longest path of kernels that leads to the kernel, or from it), and each kernel leaves part of the machine idle or
+// has a launch that is a large share of its time. Kernels that read the same value are tried first.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -18,7 +18,7 @@ namespace {
 constexpr double kFilled = 0.9;      // a kernel that keeps less than this share of the machine busy is worth packing
 constexpr double kNotable = 0.05;    // a kernel whose launch is more than this share of its time is worth packing
 constexpr size_t kMostTogether = 8;  // largest number of kernels in one pack
-// If at most this many kernels are independent, all their combinations are tried as packs.
+// Of at most this many kernels of one level, all combinations are tried as packs.
 constexpr size_t kMostCombined = 4;
 
 class Packs {
@@ -26,8 +26,8 @@ class Packs {
   Packs(ColumnPool& pool, Candidates& candidates)
       : pool_(pool), candidates_(candidates), rates_(rates_of(candidates.machine())) {}
 
-  // Makes packs of kernels of the cover that have the same level. Levels are counted once from the first kernels and
-  // once from the last ones, since a kernel that can run early may also run late.
+  // Makes packs of kernels of the cover that have the same level. Levels are counted once from the kernels that run
+  // first and once from those that run last, since a kernel that can run early may also run late.
   void add(const std::vector<int>& cover) {
     std::map<int, int> stored_by;  // of each op: the column that stores its value
     for (int g : cover)
@@ -44,7 +44,7 @@ class Packs {
   }
 
  private:
-  using Edges = std::map<int, std::vector<int>>;  // of each column: the columns that it reads, or that read it
+  using Edges = std::map<int, std::vector<int>>;  // of each column: the columns whose values it reads, or its readers
 
   void add(const std::vector<int>& cover, Edges& edges) {
     std::map<int, int> level_of;

@@ -12,16 +12,16 @@
 namespace wl {
 namespace {
 
-// In the mean of a class's errors, an error of 0 counts as often as this many measurements.
+// In the mean of the model's errors for a class of kernels, an error of 0 has the weight of this many measurements.
 constexpr double kPrior = 2;
 constexpr double kPriorSpread = 0.3;  // assumed standard deviation of log(measured / modelled time)
-// The assumed price of an unmeasured kernel is at most this many standard deviations below the likely time.
+// The price that is assumed for an unmeasured kernel is at most this many standard deviations below its likely time.
 constexpr double kPlausible = 2.5;
 constexpr size_t kClasses = 6;  // number of values of LoopClass
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// A kernel that is timed alone finds more of its values in cache than it does within a program. So this share of the
-// time in which memory transfers the kernel's bytes is added to its price. If the times of covers differ by less than
-// the noise, the cover with less traffic is then chosen.
+// A kernel that is timed alone finds more of its values in cache than it does within a program. So the price of a
+// kernel includes this share of the time that its memory traffic takes at full bandwidth. If the times of covers differ
+// by less than the noise, the cover with less traffic is then chosen.
 constexpr double kUnseenTraffic = 0.1;
 
 // The model's error for the measured kernels of one class: mean and spread of log(measured / modelled time).

@@ -17,27 +17,28 @@ struct PlannedCover {
   Cover cover;
   std::vector<int> columns;    // of each group of the cover: its column in the pool; -1: it only copies to an output
   std::vector<double> micros;  // of each form (kernel) of the pool: the assumed price in us
-  // In us: the price of the cover, and a lower bound of the prices of all covers over the pool.
+  // In us: the price of the cover, and a lower bound on the prices of all covers that the pool's columns can form.
   double total = 0, bound = 0;
   int regions = 0, distinct_regions = 0, rows = 0, cuts = 0;
   bool proven() const { return total <= bound * (1 + 1e-6) + 1e-6; }
 };
 
 // Returns the prices of the pool's forms (kernels that columns share, pool.h) in us; forms with an infinite price are
-// not chosen. If nothing was measured, the prices with Unmeasured::kLikely are the model's.
+// not chosen. If nothing was measured, the prices with Unmeasured::kLikely are the modelled times.
 std::vector<double> form_times(const ColumnPool& pool, const CoverPrices& prices);
 
 // Returns the integer program that solve_cover() solves. `columns`, unless null, receives the number in the pool of
 // each column of the program.
 CoverProgram program_of(const ColumnPool& pool, const std::vector<double>& micros, std::vector<int>* columns = nullptr);
 
-// Finds the cheapest cover over the pool. `micros`: the price of each form in us. `starts`: initial covers besides the
-// pool's own, as lists of columns. NotFound: every initial cover has a column with an infinite price. `work`: see
-// compiler/cover/cover.h.
+// Finds the cheapest cover that the pool's columns can form. `micros`: the price of each form in us. `starts`: initial
+// covers besides the pool's own, as lists of columns. NotFound: every initial cover has a column with an infinite
+// price. `work`: see compiler/cover/cover.h.
 absl::StatusOr<PlannedCover> solve_cover(const ColumnPool& pool, const std::vector<double>& micros,
                                          const std::vector<std::vector<int>>& starts = {}, Work* work = nullptr);
 
-// Returns the cheapest cover over the pool, with prices from form_times(). NotFound as in solve_cover().
+// Returns the cheapest cover that the pool's columns can form, with prices from form_times(). NotFound as in
+// solve_cover().
 absl::StatusOr<Cover> cover_planned(const ColumnPool& pool, const CoverPrices& prices = {}, Work* work = nullptr);
 
 }  // namespace wl

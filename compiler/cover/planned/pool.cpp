@@ -12,8 +12,8 @@
 namespace wl {
 namespace {
 
-// A candidate has at most this many variants that store all values but one, and at most this many that store, besides
-// results of contractions, only one value.
+// A candidate has at most this many variants (columns) that store all its values but one, and at most this many that
+// store only one value besides the results of contractions.
 constexpr size_t kMostDropped = 4;
 // In graphs of more than kMany ops, a candidate gets variants only if it has at most this many ops.
 constexpr size_t kDroppedOfMany = 3;

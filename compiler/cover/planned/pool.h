@@ -6,12 +6,12 @@
 //   pattern  an op with the best three patterns of each of its readers, readers first (A. Zheng et al.,
 //            "FusionStitching", arXiv 2009.10924), and the mirror image, since one direction alone never joins two
 //            producers of one op
-//   merge    two neighbours, best saving first (W. Jung et al., "DeepCuts", PLDI 2021); all groups on the way are kept
+//   merge    two neighbours, best saving first (W. Jung et al., "DeepCuts", PLDI 2021); intermediate groups are kept
 //   union    two candidates at the ends of an edge, with all ops between them
 //   sibling  two candidates that contain readers of one value, with all ops between them
 //   all      every connected set of ops, in parts of the graph of at most kEnumerated ops
-//   pack     kernels of one cover that do not wait for each other, side by side in one launch; the covers are the best
-//            one over all other columns and, on GPUs, the initial ones (ColumnPool::starts)
+//   pack     kernels of one cover that do not wait for each other, side by side in one launch: kernels of the best
+//            cover that all other columns form and, on GPUs, of the initial covers (ColumnPool::starts)
 // The same graph and machine give the same pool. To add a source, write its file and add a row to sources.def.
 #pragma once
 
@@ -52,8 +52,8 @@ struct ColumnPool {
   std::vector<Form> forms;
   std::vector<std::vector<int>> starts;  // initial covers, as lists of columns: greedy, edge merges, single ops
   int considered = 0;                    // number of sets of ops whose legality was tested
-  double memory_bytes_per_ns = 1;        // the rate of the machine's memory
-  // Returns the column as a group of the graph, which stores the column's values.
+  double memory_bytes_per_ns = 1;        // bandwidth of the machine's memory
+  // Returns the group of the graph that computes the column's ops and stores the column's values.
   Group group(const PoolColumn& column) const;
 };
 

@@ -16,8 +16,8 @@ struct Cycle {
   std::set<int> values;  // the values that one column of the cycle stores and the next one reads
 };
 
-// Returns the shortest cycle through column `waiting[from]` among columns that wait for each other; empty: there is
-// none.
+// Returns the shortest cycle through column `waiting[from]` among columns that wait for each other's values; empty:
+// there is none.
 Cycle shortest_cycle(const CoverProgram& program, const std::vector<int>& waiting, size_t from) {
   const auto passes = [&](size_t a, size_t b, std::set<int>* values) {
     bool any = false;
@@ -92,7 +92,7 @@ std::vector<LoopRow> loop_rows(const CoverProgram& program, const std::vector<in
   return rows;
 }
 
-// The integer program of some of the columns.
+// The integer program over some of the columns of a CoverProgram.
 struct Rows {
   IntegerProgram rows;
   std::vector<int> cover, store;  // of each op: its `cover` row and its `store` row (program.h); -1: none
@@ -273,7 +273,7 @@ bool is_cover(const CoverProgram& program, const std::vector<int>& chosen) {
 namespace {
 
 // Solves the program over some columns, and adds loop rows until the chosen columns can run in some order. A better
-// cover replaces the one in `answer`. Returns the bound over these columns.
+// cover replaces the one in `answer`. Returns a lower bound for covers of these columns.
 double improve(const CoverProgram& program, const std::vector<int>& columns, std::vector<LoopRow>& loops, int max_nodes,
                ProgramAnswer& answer, Work* work) {
   for (int round = 0; round < kMaxCutRounds && ended(work).ok(); ++round) {

@@ -35,7 +35,7 @@ struct CoverProgram {
 struct ProgramAnswer {
   std::vector<int> chosen;  // numbers of the chosen columns, each after those whose values it reads
   double micros = 0;
-  double bound = 0;  // us; a lower bound of the time of every cover over the program's columns
+  double bound = 0;  // lower bound in us of the time of every cover that the columns can form
   int rows = 0, cuts = 0;
   bool proven() const { return micros <= bound * (1 + 1e-6) + 1e-6; }
 };
@@ -43,7 +43,8 @@ struct ProgramAnswer {
 double micros_of(const CoverProgram& program, const std::vector<int>& chosen);
 
 // Returns the columns in an order in which they can run. Values that no chosen column stores count as present from the
-// start. If some columns wait for each other, the result is empty and `waiting`, unless null, receives them.
+// start. If some columns wait for each other's values, the result is empty, and `waiting`, unless null, receives these
+// columns.
 std::vector<int> runnable_order(const CoverProgram& program, const std::vector<int>& chosen,
                                 std::vector<int>* waiting = nullptr);
 

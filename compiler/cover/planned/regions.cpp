@@ -8,9 +8,9 @@
 namespace wl {
 namespace {
 
-constexpr int kWholeRegion = 400;  // regions with more ops than this are solved in segments
+constexpr int kWholeRegion = 400;  // regions with more ops than this are solved segment by segment
 constexpr int kMaxNodes = 2000;    // largest number of nodes of the search tree of one region
-// Number of columns that are kept for each op of a region with more than kWholeRegion ops.
+// Number of columns that are considered for each op of a region with more than kWholeRegion ops.
 constexpr size_t kKeptOfEach = 12;
 
 using Key = std::vector<std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, double>>;
@@ -91,8 +91,8 @@ class Solver {
   }
 
   RegionsAnswer run() {
-    // The cover of each region can run by itself, but those of two regions may wait for each other's values. Such
-    // regions are joined into one and solved again.
+    // The columns chosen for one region can run in some order, but columns of two regions may wait for each other's
+    // values. Such regions are joined into one and solved again.
     for (int round = 0; round < 4; ++round) {
       RegionsAnswer answer = solve();
       std::vector<int> waiting;

@@ -13,7 +13,7 @@
 
 namespace wl {
 
-// Everything from which a function make_NAME() may make a cover.
+// What the functions make_FUNCTION() below are given to make a cover.
 struct CoverRequest {
   const Graph& graph;
   const Machine& machine;

@@ -1,4 +1,5 @@
-// Functions that the rows of all attention ops share. Tensors have four axes, and axis 1 is that of the heads.
+// Functions that the import rows of all attention ops share. Unless a comment says otherwise, tensors have four axes,
+// of which axis 1 is over the heads.
 #pragma once
 
 #include "compiler/import/rows/rows.h"
@@ -27,8 +28,8 @@ T masked_softmax(T scores, bool rows_may_be_empty);
 // Returns the position of each query minus that of each key: i64 [queries, keys].
 T positions_apart(Call& c, int64_t queries, int64_t keys);
 
-// Returns the rotary embedding of x. Its heads are on axis `head_axis`, and the `size` elements of a head on the last
-// axis. cosine and sine: [batch or 1, length, at most size / 2].
+// Returns the rotary embedding of x. Axis `head_axis` of x is over the heads, and the last axis over the `size`
+// elements of a head. cosine and sine: [batch or 1, length, at most size / 2].
 T rotate(T x, T cosine, T sine, int64_t head_axis, bool interleaved);
 
 }  // namespace wl::onnx_import

@@ -1,4 +1,4 @@
-// Bit operations on integers, and bitcasts, which are supported for constants and between integers.
+// Bit operations on integers, and bitcasts. Bitcasts are supported for constants, and from integers to integers.
 #include "compiler/import/rows/rows.h"
 
 namespace wl::onnx_import {

@@ -5,8 +5,8 @@
 namespace wl::onnx_import {
 namespace {
 
-// Unpacks `packed`, bytes that hold integers of `bits` (four or eight) bits, and returns the first `count` integers
-// along the last axis.
+// Unpacks `packed`, whose bytes hold integers of `bits` (four or eight) bits each, and returns the first `count`
+// integers along the last axis.
 T integers(T packed, int64_t bits, int64_t count) {
   const T all = bits == 4 ? packed.call().unpacked(packed, DType::u8) : packed;
   const int64_t axis = all.rank() - 1;
@@ -17,8 +17,8 @@ T integers(T packed, int64_t bits, int64_t count) {
   return slice_axis(all, axis, 0, 1, count);
 }
 
-// Returns the zero points of all blocks of the n columns: [n, blocks]. Input 3 has them packed as the weights are, or
-// unpacked in the dtype of the scales.
+// Returns the zero points of the weights in shape [n, blocks]: one for each block of each of the n weight columns.
+// Input 3 of the node has them packed into bytes like the weights, or unpacked in the dtype of the scales.
 T zero_points(Call& c, int64_t n, int64_t blocks, int64_t bits) {
   const T given = c.in(3);
   if (given.dtype() != DType::u8) return reshape(given, {n, blocks});
@@ -28,8 +28,8 @@ T zero_points(Call& c, int64_t n, int64_t blocks, int64_t bits) {
 
 }  // namespace
 
-// MatMulNBits of com.microsoft. Its inputs are rows [.., K]; packed weights [N, blocks, block * bits / 8]; scales; zero
-// points, by default half of the range; g_idx; and bias [N].
+// The op MatMulNBits of com.microsoft. The inputs of a node are: the left factor [.., K]; packed weights [N, blocks,
+// block * bits / 8]; scales; zero points, by default half of the range of the packed integers; g_idx; bias [N].
 T mat_mul_n_bits(Call& c) {
   const int64_t depth = c.attr("K", 0), n = c.attr("N", 0), bits = c.attr("bits", 4), block = c.attr("block_size", 0);
   if (bits != 4 && bits != 8) c.missing("attribute bits is ", bits, "; 4 and 8 are supported");

@@ -1,6 +1,6 @@
 // Matrix products of all kinds become contract nodes, which are einsums of two operands. Every batch axis becomes a
-// letter of the einsum. An operand does not have the letter of an axis that it lacks, or in which it has extent 1 and
-// the other operand more; so no operand needs to be broadcast.
+// letter of the einsum. An operand does not have the letter of an axis that it lacks, or along which it has extent 1
+// and the other operand a larger extent; so no operand needs to be broadcast.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,14 +11,14 @@
 namespace wl::onnx_import {
 namespace {
 
-constexpr std::string_view kBatchLetters = "abcdefghijlopqrstuvwxyz";  // all lower-case letters except k, m and n
+constexpr std::string_view kBatchLetters = "abcdefghijlopqrstuvwxyz";  // letters of batch axes: all but k, m and n
 
 struct Term {
   T tensor;
   std::string letters;
 };
 
-// Removes the axes in which `term` has extent 1 and another operand more, with their letters.
+// Removes every axis, with its letter, along which `term` has extent 1 and another operand a larger extent.
 void drop_stretched(Term& term, const std::map<char, int64_t>& extents) {
   std::string letters;
   Shape shape;
@@ -103,9 +103,9 @@ void take_diagonals(Call& c, Term& term) {
   }
 }
 
-// Replaces "..." in a term by capital letters, one for each of its `axes` axes. The last axis is always Z and the one
-// before it Y, so that the ellipses of all terms align at their last axes. Equations have lower-case letters in
-// practice, so these letters are free.
+// Replaces "..." in a term by capital letters, one for each of the `axes` axes that the ellipsis stands for. The last
+// axis is always Z and the one before it Y, so that the ellipses of all terms align at their last axes. Equations have
+// lower-case letters in practice, so these letters are free.
 std::string expand_ellipsis(Call& c, std::string term, size_t axes) {
   const size_t at = term.find("...");
   if (at == std::string::npos) return term;
@@ -199,13 +199,13 @@ T gemm(Call& c) {
   const double alpha = c.attr_number("alpha", 1), beta = c.attr_number("beta", 1);
   T y = contract(a, b, cat(trans_a ? "km" : "mk", ",", trans_b ? "nk" : "kn", "->mn"));
   const bool has_bias = c.has(2) && beta != 0;
-  // If alpha or beta is not a whole number, integers are multiplied as doubles, and their sum is cast to integers
-  // again.
+  // If alpha or beta is not a whole number, an integer product and bias are scaled as doubles, and their sum is cast
+  // back to the integer dtype.
   const DType dtype = y.dtype();
   const bool in_parts = !is_float(dtype) && (alpha != std::trunc(alpha) || (has_bias && beta != std::trunc(beta)));
   const auto scaled = [&](T x, double by) {
     if (in_parts) x = cast(x, DType::f64);
-    if (by < 0 && !is_float(x.dtype())) return 0.0 - x * -by;  // since integers wrap, this equals x * by
+    if (by < 0 && !is_float(x.dtype())) return 0.0 - x * -by;  // since integers wrap, this is x * by, even if unsigned
     return by == 1 ? x : x * by;
   };
   y = scaled(y, alpha);
@@ -266,7 +266,7 @@ T einsum(Call& c) {
     c.check_shape(kept_shape);
     sum = {contract(sum.tensor, terms[i].tensor, sum.letters + "," + terms[i].letters + "->" + kept), kept};
   }
-  return cast(rearrange(c, sum, out), c.in(0).dtype());  // the cast is needed because contract adds up bytes in i32
+  return cast(rearrange(c, sum, out), c.in(0).dtype());  // contract returns i32 for operands of eight bits
 }
 
 }  // namespace wl::onnx_import

@@ -60,7 +60,7 @@ Sliding sliding_of(Call& c, const Shape& shape, std::vector<int64_t> kernel) {
     const int64_t padded = n + s.low[i] + s.high[i];
     if (c.attr("ceil_mode", 0) != 0 && padded >= reach) {
       int64_t positions = (padded - reach + s.stride[i] - 1) / s.stride[i] + 1;
-      // A window that would start in the padding behind the data is left out.
+      // With ceil_mode, a window that would start in the padding behind the data is left out.
       if ((positions - 1) * s.stride[i] >= n + s.low[i]) --positions;
       s.extra[i] = std::max<int64_t>((positions - 1) * s.stride[i] + reach - padded, 0);
     }
@@ -85,7 +85,7 @@ bool pointwise(const Sliding& s) {
   return std::all_of(s.size.begin(), s.size.end(), one);
 }
 
-// A 1x1 convolution needs no windows, only a strided slice of the padded input, which the weights are multiplied with.
+// Returns what a 1x1 convolution multiplies its weights with: a strided slice of the padded input, without windows.
 T stride_only(T x, const Sliding& s) {
   std::vector<int64_t> low(2, 0), high(2, 0);
   low.insert(low.end(), s.low.begin(), s.low.end());
@@ -214,8 +214,8 @@ T spaced(T x, int64_t axis, int64_t stride) {
   return slice_axis(reshape(padded, std::move(merged)), axis, 0, 1, (n - 1) * stride + 1);
 }
 
-// Turns weights [channels, outputs / groups, taps...] into [outputs * phases, channels / groups, taps of a phase...],
-// last tap first. Phase r of p along an axis has taps r, r + p, ..., and a zero where other phases have one more tap.
+// Divides weights [channels, outputs / groups, taps...] among the phases of conv_transpose(): [outputs * phases,
+// channels / groups, taps of a phase...], last tap first. Phase r of p has taps r, r + p, ...; a missing tap is 0.
 T weights_by_phase(T w, const std::vector<int64_t>& phases, int64_t groups) {
   const size_t rank = phases.size();
   const int64_t channels = w.extent(0), outputs = w.extent(1);
@@ -299,7 +299,7 @@ T first_of_windows(T x, const Sliding& s, const Shape& result) {
     const auto axis = static_cast<int64_t>(i) + 2;
     const int64_t count = result[i + 2], last = x.extent(axis) - 1;
     std::vector<T> parts;
-    // Windows that begin in the padding are read one by one; one slice reads all the others.
+    // The first elements of windows that begin in the padding are sliced one by one, those of all others by one slice.
     int64_t p = 0;
     for (; p < count && p * s.stride[i] < s.low[i]; ++p) {
       const int64_t before = s.low[i] - p * s.stride[i], step = s.dilation[i];
@@ -311,7 +311,7 @@ T first_of_windows(T x, const Sliding& s, const Shape& result) {
   return x;
 }
 
-// As in the standard's reference, the maximum is NaN if a window begins with NaN; any other NaN is ignored.
+// As in the reference code of ONNX, the maximum is NaN if a window begins with NaN; any other NaN is ignored.
 T max_pool(Call& c) {
   const T x = c.in(0);
   const Sliding s = pool_of(c, x);
@@ -345,7 +345,7 @@ T average_pool(Call& c) {
   const Sliding s = pool_of(c, x);
   const bool count_padding = c.attr("count_include_pad", 0) != 0;
   T y = over_taps(Op::reduce_sum, pool_windows(c, x, s, 0), s);
-  // The number of elements that are averaged in a window is a product of one factor for each axis.
+  // The number of elements averaged in a window is the product of the numbers of elements along each spatial axis.
   for (size_t i = 0; i < s.rank(); ++i) {
     const auto axis = static_cast<int64_t>(i) + 2;
     const int64_t begin = count_padding ? -s.low[i] : 0;

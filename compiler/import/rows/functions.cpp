@@ -1,5 +1,5 @@
-// Functions of one number, written as formulas of other functions. The formulas hold for every number that the function
-// is defined for: where the result neither overflows nor loses all its digits, no part of the formula does.
+// Functions of one number, written as formulas of other functions. Each formula holds for every argument that the
+// function is defined for: its intermediate values neither overflow nor lose all their digits unless the result does.
 #include <cmath>
 #include <numbers>
 

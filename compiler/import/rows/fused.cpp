@@ -33,9 +33,9 @@ T activated(Call& c, T x) {
   c.missing("activation '", name, "' is not supported");
 }
 
-// Adds the node's mask input `given` to `mask`. If `given` has shape [batch], it says how many keys each batch may
-// use. Otherwise a 0 in it hides a key, and its shape is [batch, keys], [batch, queries, keys] or [batch, 1, queries
-// or more, keys].
+// Adds the node's mask input `given` to `mask`. If `given` has shape [batch], it says how many keys each batch element
+// may use. Otherwise its shape is [batch, keys], [batch, queries, keys] or [batch, 1, queries or more, keys], and a 0
+// in it hides a key.
 void apply_mask(Call& c, Mask& mask, T given, int64_t batch, int64_t queries, int64_t keys) {
   if (given.rank() == 1 && given.extent(0) == batch) {
     const T length = reshape(cast(given, DType::i64), {batch, 1, 1, 1});
@@ -85,7 +85,8 @@ T bias_split_gelu(Call& c) {
   return part(x, 0, half) * gelu_erf(part(x, half, half));
 }
 
-// The inputs of the node are input, weights [inputs, 3 * hidden], bias, mask, past and attention bias.
+// The op Attention of com.microsoft. The inputs of a node are input, weights [inputs, 3 * hidden], bias, mask, past,
+// and attention bias.
 T attention_ms(Call& c) {
   const T x = c.in(0), w = c.in(1);
   const int64_t heads = c.attr("num_heads", 0);
@@ -123,7 +124,8 @@ T attention_ms(Call& c) {
   return attend(c, q, k, v, mask, default_scale(q), c.has(3) || c.has(5));
 }
 
-// The inputs of the node are query, key, value, bias, key padding mask, attention bias, past key and past value.
+// The op MultiHeadAttention of com.microsoft. The inputs of a node are query, key, value, bias, key padding mask,
+// attention bias, past key and past value.
 T multi_head_attention(Call& c) {
   const int64_t heads = c.attr("num_heads", 0);
   if (heads < 1) c.fail("attribute num_heads is needed");
@@ -182,8 +184,9 @@ T multi_head_attention(Call& c) {
   return attend(c, q, k, v, mask, default_scale(q), c.has(4) || c.has(5));
 }
 
-// The inputs of the node are query, key, value, past key, past value, seqlens_k, total length, cosine cache and sine
-// cache. If the tensors of the past are only partly filled, seqlens_k hides the rest of them.
+// The op GroupQueryAttention of com.microsoft. The inputs of a node are query, key, value, past key, past value,
+// seqlens_k, total length, cosine cache and sine cache. If the past key and value are only partly filled, seqlens_k
+// hides the rest of them.
 T group_query_attention(Call& c) {
   const int64_t heads = c.attr("num_heads", 0), key_heads = c.attr("kv_num_heads", 0);
   T q = c.in(0), k, v;
@@ -207,7 +210,7 @@ T group_query_attention(Call& c) {
   v = split_heads(v, key_heads);
   const int64_t batch = q.extent(0), queries = q.extent(2);
   const int64_t past = c.has(3) && c.in(3).rank() == 4 ? c.in(3).extent(2) : 0;
-  // `before` is the number of keys that each batch has before this call.
+  // `before` is the number of keys that each batch element has before this call of the node.
   T before = c.constant(static_cast<double>(past), DType::i64, {batch, 1, 1});
   if (c.has(5)) before = reshape(cast(c.in(5), DType::i64), {batch, 1, 1}) + static_cast<double>(1 - queries);
   const T position = reshape(before, {batch, 1}) + c.iota(DType::i64, {1, queries}, 1);
@@ -219,8 +222,8 @@ T group_query_attention(Call& c) {
     k = rotate(k, cosine, sine, 1, interleaved);
   }
   if (past > 0) {
-    // New keys follow the old ones. In a cache of fixed length they are written behind its filled part; otherwise they
-    // are appended to the tensor.
+    // New keys and values follow the past ones. In a cache of fixed length they are written behind its filled part;
+    // otherwise they are appended to the past keys and values.
     const double total = c.has(6) && c.literal(6) != nullptr ? c.number(6) : static_cast<double>(past + queries);
     if (total <= static_cast<double>(past)) {
       const auto put = [&](T cache, T fresh) {
@@ -250,8 +253,8 @@ T group_query_attention(Call& c) {
   return attend(c, q, k, v, mask, default_scale(q), true);
 }
 
-// Adds up word, segment and position embeddings and normalises the result. Output 1 is the sum of the mask over each
-// batch, or 0 if there is no mask.
+// Adds up word, segment and position embeddings and normalises the sum. Output 1 has the sum of the mask for each batch
+// element, or 0 if there is no mask.
 T embed_layer_norm(Call& c) {
   const T ids = c.in(0);
   const int64_t batch = ids.extent(0), length = ids.extent(1);

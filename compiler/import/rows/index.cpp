@@ -78,8 +78,8 @@ T trilu(Call& c) {
 }
 
 T columns_first(T index, const Shape& shape) {
-  // After each iteration of this loop, `before` is the row-major index over the axes before `axis`, and `number` the
-  // column-major index over the spatial axes from `axis` on.
+  // After each iteration of this loop, `before` is the row-major index over the axes before `axis`, and `number` is the
+  // column-major index over the spatial axes from `axis` to the last one.
   T before = index, number;
   double area = 1;
   for (size_t axis = shape.size(); axis-- > 2;) {
@@ -122,8 +122,8 @@ T place_in(T index, int64_t extent, const Literal* known, int64_t from, int64_t 
   check_places(c, known, -extent, extent, from, step);
   if (known != nullptr || count == 0)
     return select(apply(Op::lt, {index, 0.0}), index + static_cast<double>(extent), index);
-  // When a kernel runs, only take_along reports an index that is out of range. So take_along looks the indices up in
-  // the list 0, 1, 2, ..., which turns them into positions counted from the front.
+  // Of all ops only take_along reports an index that is out of range while a kernel runs. So take_along looks the
+  // indices up in the list 0, 1, 2, ..., which also turns negative indices into positions counted from the front.
   return reshape(take_along(c.iota(DType::i64, {extent}, 0), reshape(index, {count}), 0), index.shape());
 }
 
@@ -191,7 +191,7 @@ T gather_nd(Call& c) {
   tuples.pop_back();
   int64_t rows = 1;
   T flat = c.constant(0, DType::i64, tuples);
-  // Batch axes count as leading axes of the data: the number of the batch is the first part of an index.
+  // Batch axes count as leading axes of the data: the coordinates along them are the first parts of an index.
   for (int64_t i = 0; i < shared; ++i) {
     if (tuples[static_cast<size_t>(i)] != x.extent(i)) c.fail("batch axis ", i, " has two extents");
     flat = flat * static_cast<double>(x.extent(i)) + c.iota(DType::i64, tuples, i);

@@ -43,8 +43,8 @@ bool is_unsigned(DType dtype) {
   return !is_float(dtype) && identity_of(Op::max, dtype) == 0;
 }
 
-// Returns the dtype in which a power is computed. The standard says that it is then rounded, once, to the dtype of the
-// base.
+// Returns the dtype in which a power is computed. The ONNX standard says that the power is then rounded, once, to the
+// dtype of the base.
 DType dtype_of_power(DType base, DType exponent) {
   if (base == exponent) return base;
   if (is_float(exponent)) {
@@ -64,8 +64,8 @@ DType dtype_of_power(DType base, DType exponent) {
 
 T power(Call& c) {
   const T x = c.in(0);
-  // Powers with exponents 1, 2 and 3 are computed by products, as in every runtime: pow costs 24 issue slots and may be
-  // wrong by 8 units in the last place.
+  // Powers with exponents 1, 2 and 3 are computed by products, as in every runtime: op pow costs 24 issue slots and may
+  // be wrong by 8 units in the last place.
   if (const Literal* exponent = c.literal(1); exponent != nullptr && exponent->is_splat()) {
     const Shape shape = broadcast_shape(c, {x.shape(), exponent->shape});
     const T wide = broadcast_to(x, shape);
@@ -109,8 +109,9 @@ T cast_saturating(Call& c, T x, DType dtype) {
   const double largest = info(dtype).largest;
   if (x.dtype() == DType::f8e4m3fn || x.dtype() == DType::f8e5m2) x = cast(x, DType::f32);
   if (c.attr("saturate", 1) != 0) return cast(apply(Op::min, {apply(Op::max, {x, -largest}), largest}), dtype);
-  // A number overflows if it exceeds the largest one by more than half a step. A tie is rounded to the even neighbour.
-  // For f8e4m3fn that is the largest number itself, so ties overflow only for f8e5m2.
+  // A number overflows if it exceeds the largest finite number of `dtype` by more than half the distance between that
+  // number and the one before it. A tie is rounded to the even neighbour. For f8e4m3fn that is the largest finite
+  // number, so ties overflow only for f8e5m2.
   const bool infinite = dtype == DType::f8e5m2;
   const double first = infinite ? 61440 : 464;
   const T over = apply(infinite ? Op::ge : Op::gt, {apply(Op::abs, {x}), first});
@@ -196,7 +197,7 @@ T dequantize(Call& c) {
   const T x = c.in(0), scale = c.in(1);
   T centred = cast(x, scale.dtype());
   if (c.has(2)) {
-    // The difference of two int8 is computed in the scale's dtype. It is exact there, so int32 is not needed.
+    // The difference of two eight-bit integers is exact in the scale's dtype, so no integer arithmetic is needed.
     centred = centred - cast(per_axis(c, c.in(2), x), scale.dtype());
   }
   const T y = centred * per_axis(c, scale, x);

@@ -39,7 +39,7 @@ T layer_norm_of(Call& c, T x, int scale, int bias, double epsilon) {
   T y = cast(parts.normal, x.dtype());
   if (c.has(scale)) y = y * c.in(scale);
   if (c.has(bias)) y = y + c.in(bias);
-  // Statistics that are outputs have the dtype that attribute stash_type says, even if they were computed in another.
+  // Output statistics have the dtype that attribute stash_type says, even if they were computed in another dtype.
   const auto statistic = [&](T of) { return cast(kept(of, axes, x.shape()), c.dtype_attr("stash_type", DType::f32)); };
   if (c.wants(1)) c.set(1, statistic(parts.mean));
   if (c.wants(2)) c.set(2, statistic(parts.inverse));
@@ -92,8 +92,9 @@ T batch_norm(Call& c) {
   for (int i = 1; i < c.outputs(); ++i) {
     if (c.wants(i)) c.missing("output ", i, ": statistics of training are not supported");
   }
-  // The factors of a channel are combined first, so that each element needs only one subtraction, one multiplication
-  // and one addition. Scale and shift, and mean and variance, may have other dtypes than the input.
+  // The scale of a channel is first multiplied with 1 / standard deviation, so that each element needs only one
+  // subtraction, one multiplication and one addition. Scale and shift, and mean and variance, may have other dtypes
+  // than the input.
   DType wide = x.dtype();
   for (int i = 1; i < 5; ++i)
     if (c.dtype(i) != wide) wide = wide == DType::f64 || c.dtype(i) == DType::f64 ? DType::f64 : DType::f32;
@@ -136,7 +137,7 @@ T mean_variance_norm(Call& c) {
   const auto axes = c.axes(c.attr_ints("axes", {0, 2, 3}), x.rank());
   const T centred = x - stretch(mean(x, axes, false), axes, x.shape());
   const T deviation =
-      // The epsilon is added after the square root, as in the standard's function body.
+      // The epsilon is added after the square root, as in the function body that the ONNX standard gives for the op.
       apply(Op::sqrt, {mean(centred * centred, axes, false)}) + 1e-9;
   return centred / stretch(deviation, axes, x.shape());
 }
@@ -165,8 +166,8 @@ T local_response_norm(Call& c) {
   return x * apply(Op::pow, {base, -c.attr_number("beta", 0.75)});
 }
 
-// Normalises the sum of the inputs. This sum is also output 3; outputs 1 and 2, the statistics, are never filled by
-// onnxruntime.
+// Normalises the sum of the node's inputs. Output 3 is this sum. Outputs 1 and 2, the statistics, are not supported;
+// onnxruntime never fills them.
 T skip_layer_norm(Call& c) {
   T x = c.in(0) + c.in(1);
   if (c.has(4)) x = x + c.in(4);

@@ -5,8 +5,8 @@
 
 namespace wl::onnx_import {
 
-// Adds up all patches, each at its position in the image. The sum has a term for each tap (position within a patch),
-// which adds this element of all patches at once.
+// Adds up all patches, each at its position in the image. The sum has one term for each tap (position within a patch):
+// a tensor with that element of every patch at its place in the image.
 T col_to_im(Call& c) {
   const T x = c.in(0);
   const auto image = c.ints(1), block = c.ints(2);

@@ -12,15 +12,15 @@ bool is_signed(DType dtype) {
   return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
 }
 
-// Reshapes a scale or zero point so that it broadcasts with a tensor of rank `rank`. It has one number, or one for each
-// slice along `axis`.
+// Reshapes a scale or zero point so that it broadcasts with a tensor of rank `rank`. The scale or zero point has one
+// number, or one for each slice along `axis`.
 T on_axis(T value, int64_t axis, int64_t rank) {
   if (value.rank() == 1 && value.extent(0) != 1) return along(value, axis, rank);
   return value.rank() <= 1 ? reshape(value, {}) : value;
 }
 
-// Reshapes a scale or zero point of a matrix product so that it broadcasts. It has one number, or one for each row of A
-// (`axis` -2) or column of B (`axis` -1).
+// Reshapes a scale or zero point of a matrix product so that it broadcasts. The scale or zero point has one number, or
+// one for each row of A (`axis` -2) or column of B (`axis` -1).
 T on_matrix(T value, int64_t axis, int64_t rank) {
   return rank >= 2 ? on_axis(value, rank + axis, rank) : on_axis(value, 0, rank);
 }
@@ -39,8 +39,8 @@ T store(T x, T scale, T zero, DType dtype) {
   if (bits > 16 || is_float(dtype)) x.call().missing("quantising to ", name_of(dtype), " is not supported");
   const double low = is_signed(dtype) ? -std::ldexp(1, bits - 1) : 0;
   const double high = std::ldexp(1, is_signed(dtype) ? bits - 1 : bits) - 1;
-  // After the rounding, i32 arithmetic is exact. Clamping to twice the range of `dtype` first makes every value fit an
-  // i32 and does not change the result.
+  // After rounding to whole numbers, arithmetic in i32 is exact. Clamping to twice the range of `dtype` first makes
+  // every value fit an i32 and does not change the result.
   const double most = 2 * (high - low);
   T y = apply(Op::round, {x / cast(scale, x.dtype())});
   y = cast_whole(apply(Op::min, {apply(Op::max, {y, -most}), most}), DType::i32);
@@ -75,8 +75,8 @@ T matrix_zero(Call& c, int input, int64_t axis, int64_t rank) {
 }
 
 // Returns the matrix product of a - a_zero and b - b_zero in i32. Zero points must have shapes that broadcast; an empty
-// T (no tensor) stands for 0. Matrices of bytes are multiplied as they are, and the contribution of the zero points is
-// then subtracted.
+// T (no tensor) stands for 0. Matrices of eight-bit integers are multiplied as they are, and the contribution of the
+// zero points is then subtracted.
 T integer_matmul(T a, T a_zero, T b, T b_zero) {
   const auto wide = [](T x) { return cast(x, DType::i32); };
   if (!is_byte(a.dtype()) || !is_byte(b.dtype()) || a.rank() < 2 || b.rank() < 2)
@@ -84,8 +84,8 @@ T integer_matmul(T a, T a_zero, T b, T b_zero) {
   if (a_zero.valid()) a_zero = wide(a_zero);
   if (b_zero.valid()) b_zero = wide(b_zero);
   if (a.dtype() == b.dtype()) {
-    // Machine instructions multiply u8 by i8. If both operands have the same dtype, that of one is changed: 128 is
-    // added to or subtracted from its elements and its zero point.
+    // Machine instructions multiply u8 by i8. If both operands have the same dtype, one operand is converted to the
+    // other dtype: 128 is added to or subtracted from its elements and its zero point.
     const double by = a.dtype() == DType::u8 ? -128 : 128;
     T &moved = by < 0 ? b : a, &zero = by < 0 ? b_zero : a_zero;
     moved = cast(wide(moved) + by, by < 0 ? DType::i8 : DType::u8);
@@ -107,7 +107,7 @@ DType wide_of(T scale) {
 }  // namespace
 
 T mat_mul_integer(Call& c) {
-  // A zero point is one number, or has one entry for each row of A or each column of B.
+  // The zero point of an operand has one number, or one for each row of A or for each column of B.
   const auto zero = [&](int operand, int index) {
     if (!c.has(index) || is_zero(c, index)) return T();
     T point = c.in(index);
@@ -158,8 +158,8 @@ T dynamic_quantize(Call& c) {
   return store(x, safe, zero, DType::u8);
 }
 
-// An op of com.microsoft. Its inputs are: a, its scale and zero point; b, its scale and zero point; scale and zero
-// point of the result.
+// A quantised binary op of com.microsoft. The inputs of a node are: a, its scale and zero point; b, its scale and zero
+// point; scale and zero point of the result.
 T qlinear_binary(Call& c, Op op) {
   const Quantised qa = quantised(c, 1, 2), qb = quantised(c, 4, 5), qy = quantised(c, 6, 7);
   const DType wide = wide_of(qa.scale);
@@ -167,7 +167,8 @@ T qlinear_binary(Call& c, Op op) {
   return store(y, on_axis(qy.scale, 0, 0), qy.zero.valid() ? on_axis(qy.zero, 0, 0) : T(), c.dtype(0));
 }
 
-// An op of com.microsoft. Its inputs are: x, its scale and zero point; scale and zero point of the result.
+// A quantised unary op of com.microsoft. The inputs of a node are: x, its scale and zero point; scale and zero point of
+// the result.
 T qlinear_unary(Call& c, T (*f)(Call&, T)) {
   const Quantised qx = quantised(c, 1, 2), qy = quantised(c, 3, 4);
   const T y = f(c, real(c.in(0), qx, wide_of(qx.scale)));

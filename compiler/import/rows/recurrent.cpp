@@ -9,8 +9,8 @@ namespace {
 
 using Function = std::function<T(T)>;
 
-// The activation functions of a node. The call operator returns function `number` of a direction: the one that the node
-// names for it or, if the node names none, the one called defaults[number].
+// The activation functions of a node. The call operator returns function number `number` of direction number
+// `direction`: the one that the node names or, if the node names none, the default defaults[number].
 class Activations {
  public:
   Activations(Call& c, std::vector<std::string> defaults)
@@ -73,11 +73,11 @@ struct State {
   T hidden, cell;
 };
 
-// The operands of one direction. One matrix has the weights of all gates, and the two biases are added up unless the
-// op needs the recurrent one by itself.
+// The operands of one direction of a recurrent op. One matrix has the weights of all gates. The bias of the recurrent
+// product is included in `inputs`, unless the op needs it by itself (`recurrent_bias`).
 struct Direction {
   T inputs;     // inputs times weights, plus biases; shape: [steps, batch, gates * hidden]
-  T recurrent;  // weights of the previous step's result; shape: [gates * hidden, hidden]
+  T recurrent;  // weights that multiply the result of the previous step; shape: [gates * hidden, hidden]
   T recurrent_bias;
   T peepholes;
   int number;
@@ -110,9 +110,9 @@ T reversed(T x, T length) {
   return take_along(x, broadcast_to(index, x.shape()), 0);
 }
 
-// Unrolls a node and returns its output 0. The inputs of the node are 0 x, 1 W, 2 R, 3 B, 4 sequence_lens, 5 initial_h
-// and, for nodes with cells, 6 initial_c and 7 P. `split_bias`: the recurrent bias must be kept apart from the bias of
-// the inputs.
+// Unrolls a node over its steps and returns output 0. The inputs of the node are 0 x, 1 W, 2 R, 3 B, 4 sequence_lens, 5
+// initial_h and, for nodes with cells, 6 initial_c and 7 P. `split_bias`: the bias of the recurrent product must be
+// kept apart from the bias of the inputs.
 T run(Call& c, int64_t gates, bool cells, bool split_bias, const Step& step) {
   const bool batch_first = c.attr("layout", 0) != 0;
   T x = c.in(0);
@@ -197,7 +197,7 @@ T rnn(Call& c) {
   });
 }
 
-// The gates, in their order in the weights, are update, reset and hidden.
+// The gates of a GRU, in the order of their weights, are update, reset and hidden.
 T gru(Call& c) {
   Activations f(c, {"Sigmoid", "Tanh"});
   const bool before = c.attr("linear_before_reset", 0) != 0;
@@ -219,7 +219,7 @@ T gru(Call& c) {
   });
 }
 
-// The gates, in their order in the weights, are input, output, forget and cell.
+// The gates of an LSTM, in the order of their weights, are input, output, forget and cell.
 T lstm(Call& c) {
   Activations f(c, {"Sigmoid", "Tanh", "Tanh"});
   const bool coupled = c.attr("input_forget", 0) != 0;

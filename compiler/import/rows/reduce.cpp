@@ -50,7 +50,7 @@ Softmax softmax_parts(Call& c) {
 }
 
 // Returns the index along `axis` of the largest or smallest element; the result has extent 1 along `axis`. The index
-// lies within the axis for any elements, including NaN.
+// lies within the axis whatever the elements are, NaN included.
 T arg_index(T x, Op op, int64_t axis, bool last) {
   const T best = stretch(reduce(op, x, {axis}, false), {axis}, x.shape());
   const T index = x.call().iota(DType::i64, x.shape(), axis), hit = is_extreme(x, best);
@@ -124,8 +124,8 @@ T hardmax(Call& c) {
   if (axes.empty()) return c.constant(1, x.dtype(), shape);
   int64_t rows = 1, row = 1;
   for (int64_t i = 0; i < x.rank(); ++i) (std::count(axes.begin(), axes.end(), i) != 0 ? row : rows) *= x.extent(i);
-  // Before opset version 13 several axes may be reduced. They are always the last ones, and are merged into one axis.
-  // A single axis stays in its place.
+  // Before opset version 13 several axes may be reduced. They are always the last axes, and are merged into one. A
+  // single axis stays in its place.
   int64_t axis = axes[0];
   if (axes.size() > 1) {
     x = reshape(x, {rows, row});

@@ -10,8 +10,8 @@ namespace wl::onnx_import {
 namespace {
 
 struct Axis {
-  // The ratio of the output's size to the input's, and the ends of the region of tf_crop_and_resize, as fractions of
-  // the input axis.
+  // `scale` is the ratio of the output's size to the input's. `low` and `high` are the ends of the region of
+  // tf_crop_and_resize, as fractions of the input axis. `size` is the output's extent.
   double scale = 1, low = 0, high = 1;
   int64_t size = 0;
 };
@@ -22,8 +22,8 @@ struct Manner {
   double cubic = -0.75, outside = 0;
 };
 
-// Output element n is the sum of weight[t][n] times input element index[t][n] over all t. If outside[n] is not 0,
-// output element n is the constant Manner::outside instead.
+// How an output axis is computed from an input axis. Output element n is the sum over all t of weight[t][n] times input
+// element index[t][n]. If outside[n] is not 0, output element n is the constant Manner::outside instead.
 struct Taps {
   std::vector<std::vector<int64_t>> index;
   std::vector<std::vector<double>> weight;
@@ -36,8 +36,8 @@ double keys(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-// Returns the weights of the input elements around a point. The point lies `ratio` (above 0, at most 1) behind the
-// nearest input element before it.
+// Returns the weights of the input elements around a point. The point lies at `ratio` (above 0, at most 1) times the
+// distance between neighbouring elements behind the nearest element before it.
 std::vector<double> weights_of(const Manner& how, double ratio, double scale) {
   if (how.mode == "nearest") {
     const bool next = ratio == 1 || how.nearest == "ceil" || (how.nearest == "round_prefer_floor" && ratio > 0.5) ||
@@ -183,7 +183,7 @@ T resized(Call& c, T x, const std::vector<Axis>& axes, const Manner& how) {
     if (same && axes[i].low == 0 && axes[i].high == 1) continue;
     x = resize_axis(x, static_cast<int64_t>(i), axes[i], how);
   }
-  // Results for integer dtypes are rounded, since a weighted sum that should be a whole number may be slightly less.
+  // Results of integer dtypes are rounded, since a weighted sum that should be a whole number may be slightly less.
   return whole ? cast(apply(Op::round, {x}), dtype) : x;
 }
 

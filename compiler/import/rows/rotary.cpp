@@ -37,8 +37,8 @@ T rotate(T x, T cosine, T sine, int64_t head_axis, bool interleaved) {
 
 namespace {
 
-// Fails unless the caches have one column for each pair of elements that are rotated. All elements of a head are
-// rotated or, if the node has attribute rotary_embedding_dim, as many as it says.
+// Fails unless the cosine and sine caches have one column for each pair of elements that are rotated. All elements of a
+// head are rotated or, if the node has attribute rotary_embedding_dim, only that many.
 void check_columns(Call& c, T cosine, int64_t size) {
   const int64_t part = c.attr("rotary_embedding_dim", 0), turned = part > 0 ? part : size;
   const int64_t columns = cosine.rank() > 0 ? cosine.extent(cosine.rank() - 1) : 0;
@@ -74,8 +74,8 @@ T rotary_embedding(Call& c) {
   return rotary(c, c.in(0), cosine, sine, c.attr("num_heads", 0));
 }
 
-// RotaryEmbedding of com.microsoft. Input 1 has the positions; if it is one number, that is the position of the first
-// element of each sequence.
+// The op RotaryEmbedding of com.microsoft. Input 1 has the positions; if it is one number, this is the position of the
+// first element of each sequence.
 T rotary_embedding_ms(Call& c) {
   const T x = c.in(0);
   if (c.attr("is_packed_batching", 0) != 0) c.missing("attribute is_packed_batching is not supported");

@@ -1,12 +1,12 @@
-// The rows of the import table that take more than one line: functions that decompose an ONNX op. table.cpp maps ONNX
-// ops to these functions. Each family of ops has a file.
+// Functions that decompose an ONNX op into primitive ops, where this takes more than a line of the import table.
+// table.cpp maps ONNX ops to these functions. Each family of ops has a file.
 #pragma once
 
 #include "compiler/import/call.h"
 
 namespace wl::onnx_import {
 
-constexpr int64_t kMaxSteps = 1024;  // the most steps for which a loop is unrolled
+constexpr int64_t kMaxSteps = 1024;  // the most steps of a recurrent op or linear attention that are unrolled
 
 inline T abs(T x) {
   return apply(Op::abs, {x});
@@ -44,7 +44,7 @@ T gelu_erf(T x);
 T gelu_tanh(T x);
 
 // The functions below are defined in reduce.cpp.
-T reduced(Call& c, Op op, T x);  // reduces x by the node's axes, keepdims and noop_with_empty_axes
+T reduced(Call& c, Op op, T x);  // reduces x as attributes axes, keepdims and noop_with_empty_axes say
 T reduce_mean(Call& c);
 T reduce_log_sum_exp(Call& c, T x);
 T in_floats(Call& c, T (*f)(Call& c, T x));  // returns f(input 0); integers are computed in f64 and cast back
@@ -79,7 +79,7 @@ T matmul(T a, T b);
 T mat_mul_n_bits(Call& c);
 
 // The functions below are defined in conv.cpp, except with_bias(), which is in math.cpp.
-T convolution(Call& c, T x, T w);  // uses the node's padding, strides, dilations and groups
+T convolution(Call& c, T x, T w);  // x convolved with w, as the node's padding, strides, dilations and groups say
 T conv(Call& c);
 T conv_transpose(Call& c);
 // Returns y plus input 2, which has a number for each channel; if input 2 is absent, returns y.
@@ -117,15 +117,15 @@ T one_hot(Call& c);
 T gather(Call& c);
 T gather_elements(Call& c);
 T gather_nd(Call& c);
-// Returns the position, 0 to `extent` - 1 along an axis, that each index selects; a negative index counts from the end.
-// An index out of range is an error. If `known` is null, this error is reported when the graph is executed. Otherwise
-// it is reported while importing, for every `step`-th element of `known` from `from` on.
+// Returns the position, from 0 to `extent` - 1 along an axis, that each index selects; a negative index counts from the
+// end. An index out of range is an error. If `known`, the values of the index, is null, this error is reported when the
+// graph is executed. Otherwise it is reported while importing, for every `step`-th element of `known` from `from` on.
 T place_in(T index, int64_t extent, const Literal* known, int64_t from = 0, int64_t step = 1);
 // Fails if one of the elements `from`, `from` + `step`, ... of `known` is not in [`least`, `extent`). Checks nothing if
 // `known` is null.
 void check_places(Call& c, const Literal* known, int64_t least, int64_t extent, int64_t from = 0, int64_t step = 1);
-// Returns the indices of elements of a tensor [batch, channels, spatial...] if its spatial axes were stored in the
-// opposite order, the first one innermost. `index` has the row-major indices of these elements.
+// Converts row-major indices of elements of a tensor [batch, channels, spatial...] to the indices that these elements
+// would have if the spatial axes were stored in the opposite order, the first one innermost.
 T columns_first(T index, const Shape& shape);
 T gather_axis(T x, T index, int64_t axis);  // returns x[.., index, ..], where the axes of `index` replace `axis`
 
@@ -174,7 +174,7 @@ T lstm(Call& c);
 T dft(Call& c);
 T stft(Call& c);
 T mel_weight_matrix(Call& c);
-T window_of(Call& c, double a0, double a1, double a2);  // returns the window a0 - a1 cos t + a2 cos 2t of a signal
+T window_of(Call& c, double a0, double a1, double a2);  // returns a0 - a1 cos t + a2 cos 2t, a window of a signal
 T cumulative(Call& c, Op op);
 T determinant(Call& c);
 

@@ -31,8 +31,8 @@ struct Sampler {
   std::string mode, padding;  // mode: linear, cubic or nearest; padding: zeros, border or reflection
   bool align = false;
 
-  // For every sample, one of the elements around it, along one axis or along several axes that were joined: its index,
-  // its weight, and whether it lies inside the image. An empty `weight` stands for 1, and an empty `inside` for
+  // For every sample, one of the input elements around it: the element's index along one axis or along several joined
+  // axes, its weight, and whether it lies inside the image. An empty `weight` stands for 1, and an empty `inside` for
   // elements that all lie inside.
   struct Tap {
     T index, weight, inside;
@@ -46,7 +46,7 @@ struct Sampler {
     if (padding == "reflection") x = reflect(x, low, high);
     std::vector<Tap> result;
     const T first = mode == "nearest" ? x : floor_of(x);
-    // Indices of elements are computed as integers, in which they are exact.
+    // Indices of elements are computed as integers, since floats may not hold them exactly.
     const auto add = [&](double offset, T weight) {
       Tap tap{cast(first, DType::i64), weight, {}};
       if (offset != 0) tap.index = tap.index + offset;
@@ -79,7 +79,7 @@ struct Sampler {
   }
 
   // Samples x, [batch, channels, extents...], and returns [batch, channels, points]. places[i], [batch, points], has
-  // the positions along spatial axis i, in units of elements.
+  // the positions of the points along spatial axis i, in units of elements.
   T operator()(T x, const std::vector<T>& places) const {
     Call& c = x.call();
     const Shape shape = x.shape();
@@ -142,7 +142,7 @@ T grid_sample(Call& c) {
   const int64_t points = x.extent(0) == 0 ? 0 : elements(result) / x.extent(0);
   std::vector<T> places;
   for (int64_t i = 0; i < spatial; ++i) {
-    // In the grid, the coordinate of the last axis comes first.
+    // The grid has the coordinates of a point in reverse order: the one along the last spatial axis comes first.
     const T at = reshape(slice_axis(grid, grid.rank() - 1, spatial - 1 - i, 1, 1), {x.extent(0), points});
     const auto n = static_cast<double>(x.extent(i + 2));
     places.push_back(sampler.align ? (at + 1.0) * ((n - 1) / 2) : ((at + 1.0) * n - 1.0) * 0.5);
@@ -193,7 +193,8 @@ struct Regions {
   bool max;
 };
 
-// Returns the mean or maximum of the `rows` x `columns` samples of each bin: [regions, channels, height, width].
+// Divides every region into `height` x `width` bins and returns the mean or maximum of the `rows` x `columns` samples
+// of each bin: [regions, channels, height, width].
 T align(const Regions& r, int64_t rows, int64_t columns) {
   Call& c = r.x.call();
   const int64_t regions = r.rois.extent(0), channels = r.x.extent(1), h = r.x.extent(2), w = r.x.extent(3);

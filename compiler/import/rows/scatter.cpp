@@ -15,8 +15,8 @@ double extreme(DType dtype, bool low) {
   return round_to(dtype, low ? -0x1p63 : 0x1p64);
 }
 
-// Scatters `updates` into `data` along axis 1. If `reduction` is "none", the last of several updates of an element
-// counts. data and result: [before, n, after]; index: i64 [before, m, after or 1]; updates: [before, m, after].
+// Scatters `updates` into `data` along axis 1. If `reduction` is "none" and several updates write one element, the last
+// of them counts. data and result: [before, n, after]; index: i64 [before, m, after or 1]; updates: [before, m, after].
 T scatter_rows(T data, T index, T updates, const std::string& reduction) {
   Call& c = data.call();
   const Shape shape = data.shape();
@@ -43,9 +43,9 @@ T scatter_rows(T data, T index, T updates, const std::string& reduction) {
   return apply(max ? Op::max : Op::min, {data, best});
 }
 
-// Does the same as scatter_rows() for constant indices without a reduction. `last` has the number of the last update
-// of each row, which is the one that counts, or -1 for a row without update. `last` is reshaped to `shape`, which
-// must broadcast to the shape of data.
+// Does the same as scatter_rows() for constant indices without a reduction. `last` has, for each element along axis 1,
+// the number of the last update that writes it, which is the one that counts; -1: no update writes it. `last` is
+// reshaped to `shape`, which must broadcast to the shape of `data`.
 T scatter_known(T data, T updates, const std::vector<int64_t>& last, const Shape& shape, std::string_view name) {
   Call& c = data.call();
   std::vector<int64_t> index = last;
@@ -153,7 +153,7 @@ T scatter_nd(Call& c) {
   return reshape(result, whole);
 }
 
-// Writes the update into a cache, along an axis. Each batch has a start position of its own on this axis.
+// Writes the update into a cache along one axis. Each batch element has a start position of its own on this axis.
 T tensor_scatter(Call& c) {
   const T cache = c.in(0), update = c.in(1);
   const int64_t axis = c.axis(c.attr("axis", -2), cache.rank()), n = cache.extent(axis);
@@ -206,8 +206,8 @@ T max_unpool(Call& c) {
     area *= shape[i + 2];
   }
   const int64_t planes = shape[0] * shape[1];
-  // An index refers to an element of the whole tensor. The indices of a plane (one channel of one batch) must lie in
-  // the plane.
+  // An index refers to an element of the whole tensor. The indices of a plane (one channel of one batch element) must
+  // lie in that plane.
   T local = reshape(index, {planes, points, 1}) - c.iota(DType::i64, {planes, 1, 1}, 0) * static_cast<double>(area);
   if (const Literal* known = c.literal(1); known == nullptr) {
     local = place_from_front(local, area, nullptr);

@@ -46,7 +46,7 @@ T choose_in_turn(T x, int64_t axis, int64_t k, bool largest) {
   const auto n = static_cast<double>(x.extent(axis));
   T number = c.iota(DType::i64, x.shape(), axis), taken;
   const bool nan_last = is_float(x.dtype()) && !largest;
-  // Replaces NaN by infinity, and numbers such elements after all others, so that they come last.
+  // NaN becomes infinity, and the numbers of such elements are increased by n, so that these elements come last.
   if (nan_last) {
     const T nan = is_nan(x);
     number = select(nan, number + n, number);
@@ -93,7 +93,7 @@ T top_k(Call& c) {
   if (k <= 16 && n > 64) {
     index = choose_in_turn(x, axis, k, largest);
   } else {
-    // Element r of the result is the element that exactly r elements of its row precede.
+    // Element r of the result is that element of the row which exactly r other elements precede in the sorted order.
     auto perm = axes_from(0, x.rank());
     perm.erase(perm.begin() + axis);
     perm.push_back(axis);
@@ -201,7 +201,7 @@ T unique(Call& c) {
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
-  // Each entry of `groups` has equal slices. It begins with the first occurrence, since the sort is stable.
+  // Each entry of `groups` lists slices that are equal, beginning with the first occurrence, since the sort is stable.
   std::vector<std::vector<int64_t>> groups;
   for (const int64_t slice : order) {
     if (groups.empty() || compare(groups.back()[0], slice) != 0) groups.emplace_back();

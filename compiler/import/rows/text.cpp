@@ -5,16 +5,13 @@
 
 namespace wl::onnx_import {
 
-// Counts how often each n-gram of a pool occurs in the input, with its elements adjacent or with up to a limit of other
-// elements between them. Attribute pool_int64s has the n-grams, sorted by length; ngram_counts says where each length
-// begins.
 namespace {
 
 constexpr size_t kMostOfAColumn = 16;
 
 // Returns which n-grams are added up in each column of the result: element [k][column] is the number of the column's
-// k-th n-gram, or -1 if the column has fewer. columns[i] is the column of n-gram i, and `width` is the number of
-// columns.
+// k-th n-gram, or -1 if the column has no more than k n-grams. columns[i] is the column of n-gram i, and `width` is the
+// number of columns.
 std::vector<std::vector<int64_t>> sources_of(Call& c, const std::vector<int64_t>& columns, int64_t width,
                                              bool weighted) {
   std::vector<std::vector<int64_t>> sources;
@@ -31,6 +28,9 @@ std::vector<std::vector<int64_t>> sources_of(Call& c, const std::vector<int64_t>
 
 }  // namespace
 
+// Counts how often each n-gram of a pool occurs in the input, with its tokens adjacent or with up to a limit of other
+// tokens between them. Attribute pool_int64s has the n-grams, sorted by length; ngram_counts says where the n-grams of
+// each length begin.
 T count_ngrams(Call& c) {
   const T x = c.in(0);
   const auto pool = c.attr_ints("pool_int64s"), begins = c.attr_ints("ngram_counts"),
@@ -51,7 +51,7 @@ T count_ngrams(Call& c) {
   const int64_t last = x.rank() - 1, length = x.extent(last);
   Shape rows = x.shape();
   rows.pop_back();
-  std::vector<T> counts;  // for each length n, counts of shape [rows..., n-grams of this length]
+  std::vector<T> counts;  // for each length n, the counts of its n-grams, of shape [rows..., n-grams of this length]
   int64_t done = 0;
   for (int64_t n = 1; n <= static_cast<int64_t>(begins.size()); ++n) {
     const auto size = static_cast<int64_t>(pool.size());
@@ -68,7 +68,7 @@ T count_ngrams(Call& c) {
     const T wanted = c.literal_tensor(pooled, cat(":grams", n));
     for (int64_t skip = 0; n >= least && n <= most && skip <= (n == 1 ? 0 : skips); ++skip) {
       if ((n - 1) * (skip + 1) >= length) continue;
-      // The windows of n tokens have the shape [rows..., places, n].
+      // `places` has all windows of n tokens, in shape [rows..., places, n].
       const T places = window(cast(x, DType::i64), {last}, {n, 1, skip + 1});
       const T same = apply(Op::eq, {unsqueeze(places, {last + 1}), wanted});
       sum = sum +

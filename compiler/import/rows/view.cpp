@@ -133,7 +133,8 @@ T split(Call& c) {
   const int64_t count = c.outputs();
   if (count < 1) c.fail("the node has no outputs, expected one for every part");
   if (!sizes) {
-    // All parts have the same extent, except that the last one may be smaller, which is allowed since opset version 18.
+    // All parts of a split have the same extent, except that the last one may be smaller, which is allowed since opset
+    // version 18.
     if (c.attr("num_outputs", count) != count)
       c.fail("num_outputs is ", c.attr("num_outputs", 0), ", outputs are ", count);
     if (c.opset() < 18 && n % count != 0) c.fail("extent ", n, " does not split into ", count, " equal parts");
@@ -299,8 +300,8 @@ T space_to_depth(Call& c) {
   const T apart =
       transpose(reshape(x, {n, channels, h / b, b, w / b, b}),
                 column_row ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
-  // If the tensor is empty, the checks above do not limit b, and b * b could overflow. So the extents are checked
-  // before the multiplication.
+  // If the tensor is empty, the checks above do not limit the block size b, and b * b could overflow. So the extents
+  // are checked before the multiplication.
   c.check_shape({std::max<int64_t>(channels, 1), b, b});
   return reshape(apart, {n, channels * b * b, h / b, w / b});
 }

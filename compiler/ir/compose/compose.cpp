@@ -33,8 +33,8 @@ class Composer {
     return invalid("there is no buffer ", buffer);
   }
 
-  // Returns the fill of an input buffer: that of the input in the first kernel that reads the buffer. Groups keep the
-  // fills of integer inputs (compiler/domain/group.h).
+  // Returns how the values of an input buffer are generated: the fill of the matching input of the first kernel that
+  // reads the buffer. The graphs of groups keep the fills of integer inputs (compiler/domain/group.h).
   Fill fill_of(int buffer) const {
     for (const Step& step : result_.steps) {
       const auto at = std::find(step.arguments.begin(), step.arguments.end(), buffer) - step.arguments.begin();
@@ -54,7 +54,7 @@ class Composer {
     return builder_.status();
   }
 
-  // Adds a graph output in the shape of its buffer; the kernel that stores the value may use another shape.
+  // Adds a graph output in the shape of its buffer. The kernel that stores the value may store it in another shape.
   absl::Status add_output(const Binding& output) {
     WL_RETURN_IF_ERROR(check(output.buffer));
     const NodeId stored = value_[output.buffer];
@@ -70,7 +70,8 @@ class Composer {
     return absl::OkStatus();
   }
 
-  // Returns node `id` reshaped to `shape`; InvalidArgument if its dtype or number of elements is another.
+  // Returns node `id` reshaped to `shape`; InvalidArgument if its dtype is not `dtype` or its number of elements
+  // differs.
   absl::StatusOr<NodeId> as(NodeId id, DType dtype, const Shape& shape) {
     const Node& node = builder_.node(id);
     if (node.dtype != dtype || elements(node.shape) != elements(shape))
@@ -78,8 +79,8 @@ class Composer {
     return node.shape == shape ? id : builder_.reshape(id, shape);
   }
 
-  // Adds a reshape that a launch computes. Reshapes of a reshape become one reshape, and a reshape to its operand's
-  // own shape becomes the operand. Reshapes that are among the launch's inputs, `from`, stay as they are.
+  // Adds a reshape that a launch computes. A chain of reshapes becomes one reshape, and a reshape to the shape that its
+  // operand has already becomes the operand. Reshapes that are inputs of the launch (`from`) stay as they are.
   NodeId reshaped(Node reshape, const std::vector<NodeId>& from) {
     NodeId& of = reshape.operands[0];
     while (builder_.node(of).op == Op::reshape && std::find(from.begin(), from.end(), of) == from.end())
@@ -87,7 +88,8 @@ class Composer {
     return builder_.node(of).shape == reshape.shape ? of : builder_.add_node(std::move(reshape));
   }
 
-  // Adds the nodes of a group's graph; `from` has the values of its inputs. Returns the new number of each node.
+  // Adds the nodes of a group's graph; `from` has the nodes whose values its inputs read. Returns the new number of
+  // each node of the graph.
   absl::StatusOr<std::vector<NodeId>> add_all(const Graph& graph, const std::vector<NodeId>& from) {
     std::vector<NodeId> renamed(graph.nodes.size(), -1);
     size_t input = 0;
@@ -134,8 +136,8 @@ class Composer {
     return absl::OkStatus();
   }
 
-  // Returns the nodes from which the launch computes the nodes `stores`, these included. Inputs of the graph and the
-  // values `from`, which the launch reads, end the search.
+  // Returns the nodes that the launch computes to get the nodes `stores`, which are included. The search ends at inputs
+  // of the graph and at the values `from`, which the launch reads.
   std::vector<NodeId> needed_by(const std::vector<NodeId>& stores, const std::vector<NodeId>& from) const {
     std::set<NodeId> seen;
     std::vector<NodeId> todo = stores;
@@ -150,8 +152,8 @@ class Composer {
     return {seen.begin(), seen.end()};
   }
 
-  // Returns the result without the nodes that no output needs, which Builder::finish() drops; `now` maps numbers of
-  // nodes before this step to those after it.
+  // Returns the composition without the nodes that no output needs, which Builder::finish() drops; `now` maps the
+  // number of each node before Builder::finish() to its number afterwards.
   absl::StatusOr<Composition> finish() {
     std::vector<char> live(builder_.size(), 0);
     for (const NodeId output : outputs_) live[output] = 1;

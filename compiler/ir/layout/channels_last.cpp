@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-using Order = std::vector<int64_t>;  // the stored value's axis i is axis order[i] of the value in the given graph
+using Order = std::vector<int64_t>;  // how a value's axes are stored: stored axis i is axis order[i] in the given graph
 
 Order identity(size_t rank) {
   Order order(rank);
@@ -24,7 +24,7 @@ Order inverse(const Order& order) {
   return inverse;
 }
 
-// Permutes a list that has an entry for each axis of a value into the order of the stored axes.
+// Permutes a list that has an entry for each axis of a value, so that the entries are in the order of the stored axes.
 std::vector<int64_t> stored_list(const std::vector<int64_t>& list, const Order& order) {
   std::vector<int64_t> out;
   for (const int64_t axis : order) out.push_back(list[static_cast<size_t>(axis)]);
@@ -67,7 +67,7 @@ class ChannelsLast {
   const Order& order_of(NodeId id) const { return stored_[static_cast<size_t>(id)].order; }
   Order own(NodeId id) const { return identity(node(id).shape.size()); }
   bool is_own(const Order& order) const { return std::is_sorted(order.begin(), order.end()); }
-  // Whether the value can be built with its axes in any order at no cost.
+  // Whether the value has no work of its own, so that it can be built with its axes in any order at no cost.
   bool is_free(NodeId id) const {
     const Op op = node(id).op;
     return op == Op::constant || op == Op::iota || op == Op::broadcast;
@@ -94,13 +94,14 @@ class ChannelsLast {
     return {to_.add_node(std::move(same)), own(id)};
   }
 
-  // Whether each axis of the op's result is the axis with the same number of each of its operands.
+  // Whether axis i of the op's result is axis i of each of its operands, for all i.
   static bool keeps_axes(Op op) {
     return class_of(op) == OpClass::kElementwise || op == Op::concat || op == Op::slice || op == Op::pad;
   }
 
-  // Returns the order of the first operand whose axes are not stored in the original order. Operands that can be built
-  // in any order do not count. Returns the original order if there is no such operand.
+  // Returns the order in which the axes of the result are to be stored: that of the first operand that is not stored in
+  // its original order. Operands that can be built in any order do not count. If there is no such operand, returns the
+  // original order.
   Order order_among(const std::vector<NodeId>& operands) const {
     for (const NodeId operand : operands)
       if (!is_free(operand) && !is_own(order_of(operand))) return order_of(operand);
@@ -120,7 +121,8 @@ class ChannelsLast {
     return to_.add_node(std::move(out));
   }
 
-  // Returns the value with its axes in `order`. It is transposed if it is stored in another order.
+  // Returns the new node that has the value's axes in `order`; the value is transposed if it is stored in another
+  // order.
   NodeId in(NodeId id, const Order& order) {
     const Node& n = node(id);
     const Stored stored = stored_[static_cast<size_t>(id)];
@@ -173,7 +175,8 @@ class ChannelsLast {
     return {to_.reduce(n.op, stored_[static_cast<size_t>(n.operands[0])].id, axes), result};
   }
 
-  // The other axes may be in any order, but the axes of taps (the elements within a window) stay last.
+  // Builds a window. The axes of the operand may be stored in any order, but the axes of taps (the elements within a
+  // window) stay last.
   Stored window(const Node& n, const Order& order) {
     const Order at = inverse(order);
     Node out = n;
@@ -190,8 +193,8 @@ class ChannelsLast {
     return {to_.add_node(std::move(out)), result};
   }
 
-  // A group of neighbouring axes of a reshape's operand (`from`) and the group of axes of its result (`to`) that the
-  // same elements extend over.
+  // A group of neighbouring axes of a reshape's operand (`from`) and the group of axes of its result (`to`) over which
+  // the same elements extend.
   struct Piece {
     std::vector<int64_t> from, to;
   };

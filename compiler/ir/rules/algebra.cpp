@@ -77,7 +77,7 @@ std::optional<NodeId> div_power(Builder& to, const Node& node) {
 
 std::optional<NodeId> div_constant(Builder& to, const Node& node) {
   const std::optional<double> reciprocal = constant_reciprocal(to, node);
-  // Eight-bit floats are still divided: they have too few bits for the second rounding of a product.
+  // Eight-bit floats are still divided: a product with the reciprocal rounds twice, which their few bits do not allow.
   if (!reciprocal || size_of(node.dtype) < 2) return std::nullopt;
   return to.mul(node.operands[0], to.constant(*reciprocal, node.dtype, node.shape));
 }

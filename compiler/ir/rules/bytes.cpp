@@ -1,5 +1,6 @@
-// Rules for quantised integers. Products multiply the bytes themselves, instead of the floats that the bytes stand for.
-// Bytes that are dequantised and then quantised with the same scale and zero point are left as they were.
+// Rules for quantised integers of eight bits (i8 or u8, here called bytes). Products of dequantised values become
+// products of the bytes. Bytes that are dequantised and then quantised with the same scale and zero point stay as they
+// were.
 #include <algorithm>
 #include <cmath>
 
@@ -8,18 +9,19 @@
 namespace wl::rule {
 namespace {
 
-// The largest number of terms in a sum for which neither the sum nor the terms that zero points add to it can overflow
-// an i32: 2^15 * 255 * 255 < 2^31.
+// The largest number of terms for which neither the sum of products of eight-bit integers, nor the terms that zero
+// points add to it, can overflow an i32: 2^15 * 255 * 255 < 2^31.
 constexpr int64_t kDeepest = int64_t{1} << 15;
 
-// A value scale * (bytes - zero), as ONNX's DequantizeLinear computes it, possibly seen through views.
+// A dequantised value, scale * (bytes - zero) as ONNX's DequantizeLinear computes it, possibly seen through views. The
+// bytes are integers of dtype i8 or u8.
 struct Dequantised {
-  NodeId bytes = -1;  // the node of the bytes, to which `views` are applied, the first one first
+  NodeId bytes = -1;  // the node with the quantised integers, to which `views` are applied, the first one first
   std::vector<NodeId> views;
   double zero = 0, scale = 1;
   NodeId scales = -1;  // node of further factors, one for each position along `axes`; -1: there are no such factors
   std::vector<int64_t> axes;
-  bool leaf = false;  // whether the bytes are an input of the graph, as those of weights are
+  bool leaf = false;  // whether node `bytes` is an input of the graph, as weights are
 };
 
 bool is_moderate(double scale) {
@@ -30,8 +32,8 @@ bool is_scaled(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64;
 }
 
-// Returns the axis of a view whose slices have the same elements, in the same order, as the slices of the view's
-// operand along `axis`; -1 if there is none.
+// Returns the axis of a view along which each slice of the view has the same elements, in the same order, as the
+// corresponding slice of its operand along `axis`; -1 if there is none.
 int64_t axis_of_view(const Builder& to, const Node& view, int64_t axis) {
   const Shape& from = to.node(view.operands[0]).shape;
   const auto at = static_cast<size_t>(axis);
@@ -57,9 +59,9 @@ int64_t axis_of_view(const Builder& to, const Node& view, int64_t axis) {
   }
 }
 
-// Finds a factor among the operands of a product, puts it into `out` and returns the other operand. A factor is a
-// constant, or a broadcast of fewer values, which become `out.scales`. Returns -1 if there is no such factor, if `out`
-// has one already, or if a view of `out` mixes the axes of the factor with others.
+// Finds the scale among the operands of a product, puts it into `out` and returns the other operand. A scale is a
+// constant, or a broadcast of fewer values, which become `out.scales`. Returns -1 if no operand is a scale, if `out`
+// has a scale already, or if a view of `out` mixes the axes along which the scale varies with other axes.
 NodeId take_factor(const Builder& to, const Node& product, Dequantised& out) {
   if (out.scales >= 0 || out.scale != 1) return -1;
   for (const int side : {1, 0}) {
@@ -83,7 +85,7 @@ NodeId take_factor(const Builder& to, const Node& product, Dequantised& out) {
   return -1;
 }
 
-// Returns how the value `id` was computed by dequantising bytes; nullopt if it was not.
+// Returns from which integers of eight bits, and how, the value `id` was dequantised; nullopt if it was not.
 std::optional<Dequantised> dequantised(const Builder& to, NodeId id) {
   Dequantised out;
   bool moved = false;  // whether the subtraction of the zero point has been found
@@ -130,7 +132,7 @@ std::optional<Dequantised> dequantised(const Builder& to, NodeId id) {
   }
 }
 
-// Rewrites one product (a contract) of dequantised operands into a product of bytes.
+// Rewrites one product (a contract) of dequantised operands into a product of their eight-bit integers.
 class Product {
  public:
   Product(Builder& to, const Node& node, Einsum einsum) : to_(to), node_(node), einsum_(std::move(einsum)) {}
@@ -175,18 +177,18 @@ class Product {
  private:
   const std::string& letters(int side) const { return side == 0 ? einsum_.a : einsum_.b; }
 
-  // Whether the operand's factors differ only along axes that are not summed, so that the result can be multiplied with
-  // the factors instead.
+  // Whether the operand's scales differ only along axes that are not summed, so that the result can be multiplied with
+  // the scales instead of the operand.
   bool axes_stay(int side, const Dequantised& operand) const {
     return std::none_of(operand.axes.begin(), operand.axes.end(), [&](int64_t axis) {
       return std::binary_search(summed_[side].begin(), summed_[side].end(), axis);
     });
   }
 
-  // Machine instructions multiply u8 by i8. If both operands have the same dtype, 128 is added to or subtracted from
-  // the bytes and the zero point of one of them, which makes its dtype the other one. `price` estimates the work for
-  // either choice: if an operand's zero point is not 0, the other operand must be summed. The sums of a weight are
-  // computed in advance and cost nothing.
+  // Machine instructions multiply u8 by i8. If both operands have the same dtype, one of them is converted to the other
+  // dtype: 128 is added to or subtracted from its elements and its zero point. `price` estimates the work if operand
+  // `moved` is converted: wherever the zero point of one operand is then not 0, the other operand must be summed. The
+  // sums of a weight are computed in advance and cost nothing.
   void move_one() {
     const double by = to_.node(operand_[0].bytes).dtype == DType::u8 ? -128 : 128;
     const auto price = [&](int moved) {
@@ -219,8 +221,8 @@ class Product {
 
   NodeId sums(int side, NodeId bytes) { return to_.reduce(Op::reduce_sum, to_.cast(bytes, DType::i32), summed_[side]); }
 
-  // Broadcasts `values` to the result's shape. They have one entry for each position along the letters that the result
-  // has in common with operand `side`.
+  // Broadcasts `values` to the result's shape. `values` has one entry for each position along the letters that the
+  // result has in common with operand `side`.
   NodeId along(int side, NodeId values) {
     std::vector<int64_t> axes;
     for (const char letter : letters(side))
@@ -261,8 +263,8 @@ class Product {
 
 }  // namespace
 
-// The sum of (a - za) (b - zb) over k terms is sum a b - za sum b - zb (sum a - k za). Padding around an image, which
-// is 0 as a float, becomes the zero point as a byte.
+// A sum over k terms of (a - za) (b - zb) is sum a b - za sum b - zb (sum a - k za). Padding around an image, which is
+// 0 as a float, becomes the zero point as an eight-bit integer.
 Result byte_products(Builder& to, const Node& node) {
   if (node.op != Op::contract || (!is_scaled(node.dtype) && node.dtype != DType::i32)) return std::nullopt;
   const Node &a = to.node(node.operands[0]), &b = to.node(node.operands[1]);

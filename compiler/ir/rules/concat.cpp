@@ -11,8 +11,8 @@
 namespace wl::rule {
 namespace {
 
-// Work that has moved behind the concat is computed for every part at all positions of the concatenated value. These
-// two limits bound this additional work.
+// Work that has moved behind the concat is computed for every part of the concat at all positions of the concatenated
+// value. These two limits bound this additional work.
 constexpr int kMaxWork = 8;  // the most elementwise work that is moved, in issue slots per element
 constexpr size_t kMaxConcatParts = 4;
 
@@ -49,7 +49,7 @@ class Rewrite {
       bases.push_back(behind(to, operand, &cut));
     }
     // An operand that is read unchanged is a view of a value that must be stored anyway. So that value counts as in
-    // memory when the other operands are judged.
+    // memory when it is decided which of the other operands are read unchanged.
     const std::vector<char> alone = works;
     keep_plain(works, bases);
     for (size_t i = 0; i < works.size(); ++i) {
@@ -163,7 +163,7 @@ class Rewrite {
   std::vector<Part> parts_;
   std::set<NodeId> in_memory_;
   int cost_ = 0;
-  int64_t low_ = 0, high_ = 0;  // extents along the axis of the parts before and after the one that build() is at
+  int64_t low_ = 0, high_ = 0;  // extents along axis_ of all parts before and after the part being built
 };
 
 }  // namespace

@@ -58,8 +58,8 @@ Result byte_products(Builder& to, const Node& node);
 Result requantise(Builder& to, const Node& node);
 
 // Whether the operands of a float node show that none of its values is a denormal, so that the reciprocal of every
-// value except 0 is finite. For a denormal y, x * (1/y) overflows although x / y may be a finite number. If the answer
-// would take too many nodes, it is false.
+// value except 0 is finite. For a denormal y, x * (1/y) overflows although x / y may be a finite number. Also returns
+// false if finding out would visit too many nodes.
 bool has_finite_reciprocal(const Builder& to, NodeId id);
 
 }  // namespace wl::rule

@@ -9,8 +9,8 @@
 namespace wl::rule {
 namespace {
 
-// Whether the dtype's range is so wide that a factor of 2^8 in an intermediate result may be ignored
-// (docs/numerics.md).
+// Whether the range of the dtype is so wide that an intermediate result may be too large or too small by a factor of
+// 2^8 (docs/numerics.md).
 bool has_wide_range(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16;
 }
@@ -83,8 +83,8 @@ Result reduce_transpose(Builder& to, const Node& node) {
   return std::is_sorted(perm.begin(), perm.end()) ? x : to.transpose(x, perm);
 }
 
-// Lets a contraction read the operand of a transpose, with permuted letters. This applies only if that operand is
-// stored anyway, since a value that a kernel computes can be stored in any order at no cost.
+// Lets a contraction read the operand of a transpose, with its letters permuted, instead of the transpose. This applies
+// only if that operand is stored anyway, since a value that a kernel computes can be stored in any order at no cost.
 Result contract_transpose(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
@@ -104,9 +104,9 @@ Result contract_transpose(Builder& to, const Node& node) {
                      node.tf32);
 }
 
-// Transposes the operands that a kernel computes, so that their letters have a fixed order. Left operand: batch
-// letters, rows, summed letters. Right operand: batch letters, summed letters, columns. Letters of one kind are in the
-// order of the result; summed letters are in the order of the left operand.
+// Transposes those operands of a contraction that a kernel computes, so that their letters have a fixed order. Left
+// operand: batch letters, rows, summed letters. Right operand: batch letters, summed letters, columns. Letters of one
+// kind are in the order of the result; summed letters are in the order of the left operand.
 Result contract_order(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
@@ -165,9 +165,9 @@ Result contract_letters(Builder& to, const Node& node) {
   return to.contract(node.operands[0], node.operands[1], text, node.dtype, node.tf32);
 }
 
-// Moves a constant factor out of a product if it is a power of two and at least 1. A factor below 1 stays inside,
-// because without it the product could overflow where the result does not. Such a factor is moved to the operand with
-// the higher number.
+// Moves a constant factor of an operand of a product out of the product if it is a power of two and at least 1. A
+// factor below 1 stays inside, because without it the product could overflow where the result does not; it is moved to
+// the operand with the higher node number.
 Result scale_product(Builder& to, const Node& node) {
   if (node.op != Op::mul || !has_wide_range(node.dtype)) return std::nullopt;
   const auto moves = [](const Node& scale) { return is_power_of_two(scale.value) && is_moderate(scale.value, 4); };

@@ -1,4 +1,4 @@
-// Finds the divisors whose reciprocals do not overflow.
+// Finds divisors whose reciprocals do not overflow, because none of their values is a denormal.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -62,16 +62,17 @@ class Divisors {
     return id;
   }
 
-  // Whether both values that a select chooses between are normal numbers. A softmax whose rows may be empty divides by
-  // select(empty, 1, sum). There `sum` is used only in rows that are not empty, so it needs to be a sum as in
-  // is_sum_of_powers() only in those.
+  // Whether neither value that a select chooses between is a denormal. A softmax whose rows may be empty divides by
+  // select(empty, 1, sum). This uses `sum` only for rows that are not empty, so only their `sum` must satisfy
+  // is_sum_of_powers().
   bool is_normal_select(const Node& at) {
     return are_normal(at.operands[1]) &&
            (is_sum_of_powers(to_.node(at.operands[2]), at.operands[0]) || are_normal(at.operands[2]));
   }
 
   // Whether `sum` is the sum of exp(x - max(x)) over the axes of the maximum; such a sum is at least 1 or NaN. `not_so`
-  // is the condition under which a select may replace the maximum by another value; -1: nothing may replace it.
+  // is the condition of a select that may replace the maximum by another value where the condition holds; -1: there is
+  // no such select.
   bool is_sum_of_powers(const Node& sum, NodeId not_so) const {
     if (sum.op != Op::reduce_sum) return false;
     const Node& exp = to_.node(without_casts(sum.operands[0]));

@@ -63,8 +63,9 @@ constexpr Rule kRules[] = {
      rule::concat_elementwise},
 };
 
-// Limits of the work, which no graph is expected to reach. If one is reached, the graph built so far is right, but not
-// fully simplified.
+// kMaxRounds and kMaxStepsPerNode (applications of rules in one round, per node of the graph) limit the work; no graph
+// is expected to reach them. If it does, the graph built so far is right, but not fully simplified. kNodeSteps: what
+// one node adds to a caller's Work.
 constexpr int kMaxRounds = 100;
 constexpr uint64_t kNodeSteps = 2;
 constexpr int64_t kMaxStepsPerNode = 1000;
@@ -77,8 +78,8 @@ class Round {
   Round(const std::vector<const Rule*>& rules, int64_t nodes, std::set<std::string, std::less<>>* fired)
       : rules_(rules), fuel_(kMaxStepsPerNode * (nodes + 1)), fired_(fired) {}
 
-  // Simplifies one node of the old graph and returns its number in the new graph. `tied` is the node's entry of
-  // tied_nodes().
+  // Simplifies one node of the old graph and returns its number in the new graph. `tied` is the entry of the node in
+  // the list that tied_nodes() returns.
   NodeId settle(Node node, bool tied) {
     tied_ = tied;
     std::optional<NodeId> done = step(std::move(node));
@@ -113,8 +114,8 @@ class Round {
     return id;
   }
 
-  // Applies a rule to the node, pushes a frame for it and returns nullopt. If no rule applies, returns the node's
-  // number.
+  // Applies a rule to the node, pushes a frame for that application and returns nullopt. If no rule applies, adds the
+  // node to the new graph and returns its number there.
   std::optional<NodeId> step(Node node) {
     for (NodeId& operand : node.operands) operand = resolve(operand);
     const NodeId first = to_.size();

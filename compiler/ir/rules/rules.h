@@ -1,6 +1,6 @@
-// Rewrite rules. Each rule is a named row of kRules and can be disabled; tests check for every row that random graphs
-// keep their values. A rule looks at one node of the graph that is being rebuilt, and may return a replacement that it
-// builds with the Builder.
+// Rewrite rules of graphs. Each rule is a named row of kRules and can be disabled; tests check for every row that
+// random graphs keep their values. A rule looks at one node of the graph that is being rebuilt, and may return a
+// replacement for it, which the rule builds with the Builder.
 #pragma once
 
 #include <optional>

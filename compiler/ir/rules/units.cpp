@@ -19,7 +19,7 @@ NodeId squeezed(Builder& to, NodeId x) {
   return node.op == Op::constant ? to.constant(node.value, node.dtype, shape) : to.reshape(x, shape);
 }
 
-// Returns for every axis its number if only kept axes are counted; -1 if it is not kept.
+// Returns for every axis its number among the kept axes; -1 if the axis is not kept.
 std::vector<int64_t> numbers_of(const std::vector<char>& kept) {
   std::vector<int64_t> numbers;
   int64_t next = 0;
@@ -49,8 +49,8 @@ NodeId without_axes(Builder& to, Node node, const std::vector<char>& kept) {
   return to.reshape(to.add_node(std::move(node)), whole);
 }
 
-// Returns for every axis whether it is kept. Axes whose extent is 1 in both the node and its first operand are not
-// kept.
+// Returns for every axis whether it is kept, as all axes are except those of extent 1 in both the node and its first
+// operand.
 std::vector<char> idle_axes_out(const Builder& to, const Node& node) {
   std::vector<char> kept;
   const Shape& from = to.node(node.operands[0]).shape;

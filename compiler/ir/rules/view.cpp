@@ -9,14 +9,14 @@
 namespace wl::rule {
 namespace {
 
-// Returns operand 0 of `node` if the op of `node` is `outer` and that of the operand is `inner`; otherwise null.
+// Returns operand 0 of `node` if the op of `node` is `outer` and the op of that operand is `inner`; otherwise null.
 const Node* operand_of(const Builder& to, const Node& node, Op outer, Op inner) {
   if (node.op != outer || to.node(node.operands[0]).op != inner) return nullptr;
   return &to.node(node.operands[0]);
 }
 
-// Whether all indices of the take_along lie inside its axis, so that it never reports an error. An index outside the
-// axis must be reported even if every index would select the same value.
+// Whether all indices of the take_along are known to lie inside its axis, so that it never reports an error. An index
+// outside the axis must be reported even if every index would select the same value.
 bool tells_of_nothing(const Builder& to, const Node& take) {
   return takes_inside([&to](NodeId id) -> const Node& { return to.node(id); }, take);
 }
@@ -79,9 +79,10 @@ std::optional<NodeId> view_constant(Builder& to, const Node& node) {
   return to.constant(first.value, first.dtype, node.shape);
 }
 
-// Splits the shapes before and after the reshape into the shortest groups of neighbouring axes with equal products. The
-// rule applies if each group has either only axes of the broadcast's operand or only axes along which the broadcast
-// repeats it. Axes of extent 1 that the reshape adds are added by a reshape after the new broadcast (rules/units.cpp).
+// Moves a reshape before a broadcast. Splits the shapes before and after the reshape into the shortest groups of
+// neighbouring axes with equal products. The rule applies if each group has either only axes of the broadcast's operand
+// or only axes along which the broadcast repeats it. Axes of extent 1 that the reshape adds are added by a reshape
+// after the new broadcast (rules/units.cpp).
 std::optional<NodeId> reshape_broadcast(Builder& to, const Node& node) {
   const Node* wide = operand_of(to, node, Op::reshape, Op::broadcast);
   if (wide == nullptr || elements(node.shape) == 0) return std::nullopt;
@@ -133,7 +134,7 @@ static bool same_anywhere(const Node& table, int64_t axis) {
   return repeated || table.op == Op::constant || table.shape[static_cast<size_t>(axis)] == 1;
 }
 
-// Returns the result of a take_along without its index. same_anywhere() must hold for the table.
+// Returns the result of a take_along whose index does not matter: same_anywhere() must hold for `table`.
 static NodeId taken_anywhere(Builder& to, NodeId table, const Node& take) {
   const Node whole = to.node(table);
   const int64_t axis = take.ints[0];
@@ -149,8 +150,8 @@ static NodeId taken_anywhere(Builder& to, NodeId table, const Node& take) {
   return to.broadcast(whole.operands[0], take.shape, std::vector<int64_t>(whole.ints));
 }
 
-// Applies the take_along to the operands of the elementwise op instead of to its result. If no operand needs the index,
-// the new nodes cannot report an index outside its axis. The rule then applies only if there can be no such index.
+// Applies the take_along to the operands of an elementwise op instead of to its result. If no operand needs the index,
+// the new nodes cannot report an index outside its axis, so the rule applies only if there can be no such index.
 std::optional<NodeId> take_elementwise(Builder& to, const Node& node) {
   if (node.op != Op::take_along) return std::nullopt;
   const Node whole = to.node(node.operands[0]);

@@ -9,8 +9,8 @@
 namespace wl::rule {
 namespace {
 
-// Returns the operand of the concat if it is a slice, or the slice to which it adds axes of extent 1 by a reshape;
-// otherwise null.
+// Returns the slice that an operand of the concat is, or to which the operand adds axes of extent 1 by a reshape; null
+// if there is no such slice.
 const Node* slice_behind(const Builder& to, NodeId id) {
   const Node* node = &to.node(id);
   if (node->op == Op::reshape) {
@@ -33,8 +33,8 @@ std::optional<Taps> taps_of(const std::vector<std::vector<int64_t>>& starts) {
   Taps taps;
   int64_t period = static_cast<int64_t>(starts.size());
   for (size_t axis = 0; axis < starts[0].size(); ++axis) {
-    // The coordinate of the starts along this axis first changes after `rest` starts, and it takes `size` values
-    // before it repeats.
+    // Along this axis, the start position changes for the first time after `rest` slices, and has `size` different
+    // values before it repeats.
     int64_t rest = 1, size = 1;
     const auto at = [&](int64_t i) { return starts[i][axis]; };
     while (rest < period && at(rest) == at(0)) ++rest;
@@ -86,13 +86,13 @@ std::optional<NodeId> concat_window(Builder& to, const Node& node) {
   Shape whole = slice.shape;
   for (size_t t = 0; t < taps->axes.size(); ++t) {
     const int64_t along = taps->axes[t];
-    // A window gains nothing if the slices of neighbouring positions share no elements.
+    // With one position, no windows overlap along this axis, so nothing is gained; and a window's stride is at least 1.
     if (whole[along] == 1 || steps[along] < 1) return std::nullopt;
     window.ints2.insert(window.ints2.end(), {taps->sizes[t], steps[along], taps->dilations[t]});
     whole[along] = (whole[along] - 1) * steps[along] + (taps->sizes[t] - 1) * taps->dilations[t] + 1;
     steps[along] = 1;
   }
-  // The axes of the windows take the place of the axis of the concat.
+  // The axes of taps that the window adds take the place of the axis of the concat.
   size_t before = 0;
   const int64_t outside = product(node.shape.begin(), node.shape.begin() + axis);
   while (product(slice.shape.begin(), slice.shape.begin() + static_cast<int64_t>(before)) != outside) {

@@ -12,8 +12,8 @@ namespace wl {
 
 namespace {
 
-// Whether a node's values can be computed in advance, as doubles. Doubles cannot hold large integers of 64 bits
-// exactly, so a node with such integers qualifies only if it is a view or a gather, which move values unchanged.
+// Whether a node's values can be computed in advance as doubles. Doubles cannot hold large integers of 64 bits exactly,
+// so a node with such integers qualifies only if it is a view or a gather, which move values unchanged.
 bool fits_double(const Node& node) {
   const bool wide = node.dtype == DType::i64 || node.dtype == DType::u64;
   return !wide || class_of(node.op) == OpClass::kView || class_of(node.op) == OpClass::kGather;
@@ -42,21 +42,21 @@ std::vector<bool> precomputable_values(const Graph& graph, const std::vector<std
 
 namespace {
 
-// Factors that a tensor is multiplied with, one for each position along `axes`.
+// Factors that a tensor is multiplied with: `values` has one for each position along `axes`.
 struct Factor {
   NodeId values;              // a node of the graph being built, whose shape is the extents of `axes`
   std::vector<int64_t> axes;  // the axes of the tensor along which the factors vary, in ascending order
 };
 
-constexpr int kDeepest = 16;  // the most adds and views that may lie between a product and its factor
+constexpr int kDeepest = 16;  // the most adds and views between a product and its factor
 
-// The sum of a product (a contract) and `values`, one of which is added to each slice of the product.
+// The sum of a product (a contract) and `values`; each value is added to a whole slice of the product.
 struct Sum {
   NodeId product, values;
   NodeId shown = -1;  // the values broadcast to the product's shape
 };
 
-// Copies a graph and moves factors into weights meanwhile.
+// Copies a graph and, while doing so, moves factors of products into the weights of these products.
 class FactorMover {
  public:
   FactorMover(const Graph& graph, const std::vector<std::string>& weights)
@@ -93,8 +93,8 @@ class FactorMover {
     return std::nullopt;
   }
 
-  // Builds the product of value `id` and the factor, so that an execution needs no more operations than for `id`
-  // alone. Returns the new node; nullopt if that is impossible.
+  // Builds the product of value `id` and the factor, so that an execution needs no more operations than for `id` alone.
+  // Returns the new node; nullopt if there is no such product.
   std::optional<NodeId> times(NodeId id, const Factor& factor, int depth = 0) {
     const Node& node = graph_.nodes[id];
     if (precomputable_[id]) {
@@ -228,7 +228,7 @@ class FactorMover {
   const std::vector<bool> precomputable_;
   std::vector<int> uses_;
   std::vector<NodeId> copy_;    // for each node of graph_ that was copied: its number in to_
-  std::map<NodeId, Sum> sums_;  // for nodes of to_ that add values to a product: what is added to which product
+  std::map<NodeId, Sum> sums_;  // for each node of to_ that adds values to a product: the product and these values
   Builder to_;
 };
 

@@ -17,7 +17,7 @@ namespace wl {
 namespace {
 
 // A value that is at least kTooLarge times as large as the weights it is computed from is not stored in panels. Padding
-// the taps of a transposed convolution makes a value larger, but less than so many times.
+// the taps of a transposed convolution makes its weights larger, but by less than this factor.
 constexpr int64_t kTooLarge = 2;
 
 // Cuts a graph into values that are computed once, before the first execution, and values that every execution
@@ -97,8 +97,8 @@ class Cutter {
 
   void read_in_run(NodeId id) { (pays(id) ? cut_ : run_time_)[id] = true; }
 
-  // Returns the number of the operand that a product, computed by every execution, reads in panels, and adds the
-  // product to in_panels_. Returns -1 if it reads neither operand in panels.
+  // Returns the number (0 or 1) of the operand that a product reads in panels, and adds the product to in_panels_.
+  // Returns -1 if the product reads neither operand in panels. Every execution computes the product.
   int side_in_panels(NodeId id) {
     const Node& node = graph_.nodes[id];
     if (panels_.empty() || node.op != Op::contract) return -1;
@@ -120,8 +120,8 @@ class Cutter {
     return -1;
   }
 
-  // Whether everything that reads the weight is a product that reads it in these panels (folded readers do not count),
-  // and each value that the weight is a view of is read only for the weight.
+  // Whether every reader of the weight is a product that reads it in these panels, and each value that the weight is a
+  // view of has no other reader. Readers that are folded themselves do not count.
   bool only_in(const WeightPanels& panels, NodeId weight) const {
     for (const NodeId user : users_[weight]) {
       if (is_folded(user)) continue;
@@ -144,8 +144,8 @@ class Cutter {
     return pays(id) || std::all_of(users_[id].begin(), users_[id].end(), [&](NodeId user) { return is_folded(user); });
   }
 
-  // Whether a value is worth storing: it must be precomputable, neither a leaf nor a view, and no larger than the
-  // weights it is computed from.
+  // Whether a value is worth storing as a folded weight: it must be precomputable, neither a leaf nor a view, and no
+  // larger than the weights it is computed from.
   bool pays(NodeId id) const {
     const OpClass cls = class_of(graph_.nodes[id].op);
     return precomputable_[id] && cls != OpClass::kLeaf && cls != OpClass::kView && graph_.bytes(id) <= read_[id];
@@ -233,8 +233,8 @@ class Cutter {
     return folded;
   }
 
-  // Returns the fill of a folded weight: its values if all its operands are literals, otherwise random numbers as in
-  // `otherwise`.
+  // Returns the fill of a folded weight: its values if all its operands have literal fills, otherwise random numbers as
+  // in `otherwise`.
   static absl::StatusOr<Fill> fill_of(const FoldedWeight& folded, Fill otherwise) {
     const Graph& from = folded.from;
     for (NodeId input : from.inputs()) {
@@ -254,10 +254,10 @@ class Cutter {
   const Graph& graph_;
   const std::vector<int64_t>& panels_;  // the widths that panels may have, in columns
   const std::vector<bool> precomputable_;
-  std::map<NodeId, InPanels> in_panels_;    // for products: which operand is read in panels
+  std::map<NodeId, InPanels> in_panels_;    // for each product that reads an operand in panels: which operand, and how
   std::vector<std::vector<NodeId>> users_;  // for each value: the nodes that read it; -1 stands for an output
-  std::vector<int64_t> read_;               // for precomputable values: bytes of the weights that they depend on
-  std::vector<NodeId> largest_;             // for precomputable values: the largest weight that they depend on
+  std::vector<int64_t> read_;               // for each precomputable value: bytes of the weights that it depends on
+  std::vector<NodeId> largest_;             // for each precomputable value: the largest weight that it depends on
   // run_time_ marks values that every execution computes, and cut_ marks values that folded weights hold.
   std::vector<bool> run_time_, cut_;
   std::set<std::string> names_;  // the names of all inputs and folded weights
@@ -289,8 +289,8 @@ absl::Status write_value(const FoldedWeight& weight, const InputReader& operands
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,
                                            const std::vector<int64_t>& panels) {
   if (weights.empty()) return WeightFolding{graph, weights, {}};
-  // Products of bytes are made before anything is folded: they need sums and other values that are computed from
-  // weights, which can then be folded as well.
+  // Products of quantised integers are made before anything is folded: they need sums and other values that are
+  // computed from weights, which can then be folded as well.
   WL_ASSIGN_OR_RETURN(const Graph bytes, with_byte_products(graph));
   WL_ASSIGN_OR_RETURN(const Graph moved, with_factors_in_weights(bytes, weights));
   return Cutter(moved, weights, panels).run();

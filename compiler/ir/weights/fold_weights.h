@@ -23,9 +23,9 @@ struct FoldedWeight {
   Graph from;
 };
 
-// Computes a folded weight from its operands (the inputs of `from`) and writes it to `value`, row-major, in the memory
-// form of its dtype. `value` should be the memory in which the weight stays, since weights are most of a model's
-// memory.
+// Computes a folded weight from its operands (the inputs of `from`) and writes it to `value`, row-major, each element
+// as its dtype is stored in memory. `value` should be the memory in which the weight stays, since weights are most of a
+// model's memory.
 absl::Status write_value(const FoldedWeight& weight, const InputReader& operands, char* value);
 // Writes the same bytes as write_value(), but faster: in a few nanoseconds per element. This is possible only if the
 // elements of the folded weight are those of one operand in another order; `operand` has the bytes of that operand.

@@ -17,7 +17,7 @@ std::optional<std::vector<const Node*>> moves_of(const Graph& graph) {
   return node->op == Op::input ? std::optional(std::move(moves)) : std::nullopt;
 }
 
-// Returns the map from the elements of a transpose to the same elements of its operand.
+// Returns the map from the index of each element of a transpose to the index of the same element in its operand.
 IndexMap map_of(const Graph& graph, const Node& transpose) {
   const std::vector<int64_t> strides = row_major_strides(graph.nodes[transpose.operands[0]].shape);
   std::vector<int64_t> moved;

@@ -5,7 +5,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kLeastColumns = 8;  // the fewest columns that fill a vector
+constexpr int64_t kLeastColumns = 8;  // the fewest columns for which panels are made: so many fill a vector
 
 bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
@@ -43,16 +43,16 @@ void split_words(std::string& letters, Shape& shape, char letter, char element, 
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, word);
 }
 
-// Returns the letters of the weight except `column`: those that are not summed, then a '.' in the place of the panels'
-// letter, then those that are summed, in the other operand's order. Returns nullopt if the weight cannot be put into
-// panels.
+// Returns the letters of the weight except `column`: those that are not summed, then a '.' where the letter that
+// numbers the panels goes, then those that are summed, in the order of the other operand. Returns nullopt if the weight
+// cannot be put into panels.
 std::optional<std::string> rows_of(const Einsum& einsum, const std::string& weight, const std::string& other,
                                    char column) {
   std::string outer, summed;
   for (const char letter : weight) {
     if (std::count(weight.begin(), weight.end(), letter) > 1) return std::nullopt;
     if (letter == column || !has(einsum.out, letter)) continue;
-    if (has(other, letter)) return std::nullopt;  // weights that differ within a batch have no panels
+    if (has(other, letter)) return std::nullopt;  // a batch letter: each product of the batch has its own weights
     outer += letter;
   }
   for (const char letter : other)
@@ -61,8 +61,8 @@ std::optional<std::string> rows_of(const Einsum& einsum, const std::string& weig
   return outer + "." + summed;
 }
 
-// Whether the product has only one row of results. The time of such a product is that of loading its weight, and it is
-// computed like a reduction, which does not use words.
+// Whether the product has only one row of results. Loading the weight takes almost all the time of such a product, and
+// it is computed like a reduction, which does not use words (panels.h).
 bool has_one_row(const Einsum& einsum, const std::string& other, const Shape& shape) {
   for (size_t axis = 0; axis < other.size(); ++axis)
     if (has(einsum.out, other[axis]) && shape[axis] > 1) return false;

@@ -1,5 +1,5 @@
-// The asynchronous copies that an interpreted kernel has started and that have not arrived. Their destinations hold NaN
-// until a team has waited for the copies, either for their commit group or for a phase.
+// The asynchronous copies that an interpreted kernel has started and that have not arrived. The elements that they
+// write hold NaN until a team has waited for the copies, either for their commit group or for a phase.
 #pragma once
 
 #include <limits>
@@ -16,7 +16,7 @@ class PendingCopies {
  public:
   explicit PendingCopies(size_t teams) : groups_(teams, std::vector<Group>(1)) {}
 
-  // Starts a copy. `to` must stay valid until the copy has arrived.
+  // Starts a copy of `value` to the buffer element `to`, which must stay valid until the copy has arrived.
   void start(size_t team, Number* to, Number value) {
     *to = std::numeric_limits<Number>::quiet_NaN();
     groups_[team].back().emplace_back(to, value);

@@ -48,7 +48,7 @@ class Interpreter {
 
   using Index = std::span<const int64_t>;  // the coordinates of an element, one per axis
 
-  // Calls visit(coordinates, position) for every position of the tile that is within its bound.
+  // Calls visit(coordinates, position) for every position of the tile whose element is within the tile's bound.
   template <typename Visit>
   absl::Status each(TileId id, Visit visit) const {
     const Tile& tile = kernel_.tiles[id];
@@ -220,7 +220,7 @@ class Interpreter {
     });
   }
 
-  // Reads whole tiles, because a matrix product multiplies elements that other lanes of the wave hold.
+  // Reads the whole tiles of both factors, because a product multiplies elements that other lanes of the wave hold.
   absl::Status mma(const Instr& instr) {
     const MatrixInfo& row = info(instr.matrix);
     const int64_t words = kernel_.tiles[instr.args[0]].layout.shape[1];
@@ -373,8 +373,8 @@ class Interpreter {
   VarValues vars_;
   std::vector<std::vector<std::vector<Number>>> scratch_;  // the scratch buffers of each block of the cluster
   std::vector<std::vector<Number>> cluster_, work_;
-  int64_t first_ = 0;                                    // number of the first block of those that run now
-  std::map<const Instr*, std::vector<int64_t>> packed_;  // packed_positions() of each pack instruction
+  int64_t first_ = 0;                                    // number of the first of the blocks that run now
+  std::map<const Instr*, std::vector<int64_t>> packed_;  // for each pack: the result of packed_positions()
   TeamTiles tiles_;
   PendingCopies copies_{1};
   int now_ = 0;  // number of the team being run, over all blocks of the cluster

@@ -11,7 +11,7 @@
 
 namespace wl {
 
-// The result of one op of an expression; `from` is the dtype of its first operand.
+// Returns the result of one op of an expression; `from` is the dtype of the op's first operand.
 inline Number result_of(Op op, DType dtype, DType from, Number x, Number y, Number z) {
   if (!is_float(dtype) && !is_float(from)) {
     const int64_t bits[3] = {bits_of(x), bits_of(y), bits_of(z)};

@@ -58,7 +58,7 @@ absl::Status split(const Kernel& kernel, const std::vector<Instr>& body, std::sp
   return absl::OkStatus();
 }
 
-// Renames the tiles that a group's reads define to new tiles, in its reads and its uses.
+// Renames the tiles that a group's reads define to new tiles, wherever its reads and its uses name them.
 void rename(Rewrite& rewrite, Groups::Group& group, std::map<TileId, TileId>& own) {
   for (TileId tile : tiles_of(group))
     if (!own.contains(tile)) own[tile] = rewrite.like(tile, tile);
@@ -99,9 +99,9 @@ absl::StatusOr<Groups> groups_of(const Kernel& kernel, Rewrite& rewrite, const s
   }
   WL_RETURN_IF_ERROR(split(kernel, loop ? uses[0].body : uses, rings, out.groups));
   const size_t n = out.groups.size();
-  // The groups are used in a cycle: while the last group is used, the first group is read for the next turn. If
-  // neighbouring groups use the same tiles, they alternate between two sets of tiles, which works only for an even
-  // number of groups.
+  // The groups are used in a cycle: while the last group is used, the first group is read for the next turn of the
+  // loop. If neighbouring groups use the same tiles, they alternate between two sets of tiles, which works only for an
+  // even number of groups.
   bool same = false;
   for (size_t g = 0; g < n; ++g) same = same || meet(out.groups[g], out.groups[(g + 1) % n]);
   if (n < 2 || (same && n % 2 != 0))

@@ -21,7 +21,7 @@ void append(std::vector<Instr>& to, std::vector<Instr> from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-// The number of a loop's iterations; nullopt if it is not constant.
+// The number of a loop's iterations; nullopt if this number is not constant.
 std::optional<int64_t> known_trips(const Instr& loop) {
   int64_t trips = kAnyTrips;
   for (const Affine& one : loop.trips) {
@@ -54,8 +54,8 @@ class Pipeliner {
     std::vector<Instr> whole = first_iterations();
     if (carries()) append(whole, first_reads());
     whole.push_back(steady_loop());
-    // Copies that are still under way after the loop must be waited for. None are under way with two stages and reads
-    // that run ahead, because the reads at the end of the last iteration have waited for all copies.
+    // Copies that are still under way after the loop must be waited for. With two stages and reads that run ahead there
+    // are none, because the reads at the end of the last iteration have waited for all copies.
     if (!parts_.copies.empty() && (!carries() || stages_ > 2)) whole.push_back(wait_instr(0));
     const auto place = around_->erase(around_->begin() + static_cast<int64_t>(at_));
     around_->insert(place, std::make_move_iterator(whole.begin()), std::make_move_iterator(whole.end()));
@@ -155,7 +155,7 @@ class Pipeliner {
     return instrs;
   }
 
-  // The ring slot that an iteration uses.
+  // The slot of the ring buffers that an iteration uses.
   Affine slot_of(const char* name, const Affine& iteration) {
     if (stages_ == 1) return fixed(0);
     return rewrite_.derived(name, {iteration}, 1, stages_, how_.loop);
@@ -167,7 +167,7 @@ class Pipeliner {
     return in_slot(std::move(out), slot);
   }
 
-  // The asynchronous copies of an iteration. If the loop has no such iteration, the copies write zeros.
+  // The asynchronous copies of an iteration. If the loop has no such iteration, they write zeros.
   std::vector<Instr> copies(const Affine& iteration, const Affine& slot) {
     std::vector<Instr> out = moved(parts_.copies, iteration, slot);
     const bool has = trips_ && iteration.terms.empty() && iteration.base < *trips_;
@@ -185,9 +185,9 @@ class Pipeliner {
     return out;
   }
 
-  // The producers of the first stages - 1 iterations, placed before the loop with tiles of their own. A producer runs
-  // only if the loop has its iteration. But reads that run ahead may read the slot of an iteration that the loop does
-  // not have; producers then fill that slot with what the last iteration produces.
+  // The producers of the first stages - 1 iterations, placed before the loop with tiles of their own. If the loop has
+  // no such iteration, copies write zeros, and loads and stores do not run. But reads that run ahead may read the slot
+  // of an iteration that the loop does not have; stores then fill that slot with what the last iteration produces.
   std::vector<Instr> first_iterations() {
     std::vector<Instr> out;
     for (int64_t i = 0; i + 1 < stages_; ++i) {
@@ -246,7 +246,7 @@ class Pipeliner {
   Instr steady_loop() {
     const Affine now = affine(how_.loop), later = affine(how_.loop, 1, stages_ - 1);
     const bool copies_any = !parts_.copies.empty(), loads_any = !parts_.stores.empty();
-    // Beyond the end of the loop, the values of the last iteration are loaded again and not used.
+    // For iterations beyond the end of the loop, the values of the last iteration are loaded again and not used.
     const Affine next = loads_any ? or_last(later, "next") : later;
     const Affine slot = slot_of("slot", now), next_slot = slot_of("next_slot", later);
     const int pending = static_cast<int>(stages_) - (parts_.own ? 1 : 2);
@@ -307,7 +307,7 @@ class Pipeliner {
     return absl::OkStatus();
   }
 
-  // Adds a buffer with one phase for every slot, behind all other scratch.
+  // Adds a buffer of phases, one for every slot of the rings, behind all other scratch.
   BufferId phases(const char* name, int arrivals) {
     KernelBuffer buffer{name, DType::i64, {stages_}, Level::kShared};
     buffer.byte_offset = (kernel_.scratch_bytes() + 63) / 64 * 64;
@@ -334,9 +334,9 @@ class Pipeliner {
   }
 
   // The uses of an iteration, with the reads of every group placed before the uses of the preceding group. If the
-  // groups are in an inner loop, a turn is one of its iterations. The last turn is placed after the inner loop, because
-  // its last reads belong to the next iteration of the outer loop and so to another slot. Before these reads, `stores`
-  // must be done and copies must have arrived.
+  // groups are in an inner loop, a turn is one iteration of it. The last turn is placed after the inner loop, because
+  // its last reads belong to the next iteration of the outer loop and so to another slot. Before these last reads,
+  // `stores` must be done and copies must have arrived.
   std::vector<Instr> uses_ahead(const Affine& slot, std::vector<Instr> stores) {
     std::vector<Instr> out;
     const auto turn = [&](const Affine& at, std::vector<Instr> after) {

@@ -34,7 +34,7 @@ class Parts {
     return invalid("kernel ", kernel_.name, " is not pipelined: ", why, ": ", print(kernel_, instr));
   }
 
-  // Marks the producers in `in_`. Goes backwards from the stores that fill buffers to the instructions that compute
+  // Marks in `in_` the producers: goes backwards from the stores that fill the buffers to the instructions that compute
   // what is stored.
   absl::Status slice() {
     const std::vector<Instr>& body = loop_.body;
@@ -50,8 +50,8 @@ class Parts {
       }
       needed.insert(instr.args.begin(), instr.args.end());
     }
-    // Tiles that producers still need at the start of the body must come from before the loop, not from an earlier
-    // iteration.
+    // Tiles that producers use, and that no earlier producer of the body defines, must come from before the loop, not
+    // from an earlier iteration.
     absl::Status status;
     each_instr(body, [&](const Instr& instr) {
       if (instr.result >= 0 && needed.contains(instr.result)) status = refuse(instr, "a value of an earlier iteration");
@@ -114,7 +114,7 @@ class Parts {
         out_.own = out_.own && !info(reader.op).is_indexed() && accesses_own(kernel_, loop_.body[i], reader);
   }
 
-  // How many times producers read a tile.
+  // Returns how often the producers name a tile as an argument.
   int64_t readers(TileId tile) const {
     int64_t n = 0;
     for (size_t i = 0; i < loop_.body.size(); ++i)

@@ -25,8 +25,8 @@ std::vector<bool> needed_of(Kernel& kernel) {
   return needed;
 }
 
-// Returns the new number of each variable or tile. Those that stay are numbered in the order of their keys; all others
-// get -1.
+// Returns the new number of each variable or tile. Those that stay are numbered in the order of their keys; those that
+// do not stay get -1.
 std::vector<int> numbered(const std::vector<std::pair<int, int>>& keys, const std::vector<bool>& stays) {
   std::vector<int> order(keys.size());
   std::iota(order.begin(), order.end(), 0);

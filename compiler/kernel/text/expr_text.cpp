@@ -36,8 +36,8 @@ bool args_are_implied(const Instr& map) {
   return met == map.args;
 }
 
-// Whether the expression can be printed. Kernels are printed before they are verified, in the messages of verify(), so
-// the checks of verify() are repeated here.
+// Whether the expression can be printed. The messages of verify() print kernels that are not yet verified, so what
+// printing relies on is checked here.
 bool well_formed(const Kernel& kernel, const Instr& map) {
   for (TileId arg : map.args)
     if (arg < 0 || arg >= static_cast<TileId>(kernel.tiles.size())) return false;
@@ -200,7 +200,7 @@ class ExprReader {
     return in_.expect(">");
   }
 
-  // Reads one value of an expression; sets `number` to the number of the node that has the value.
+  // Reads one value of an expression, and sets `number` to the number of the node that computes it.
   absl::Status value(int& number, int depth) {
     if (depth > 2 * kMaxNesting)
       return invalid("an expression nested deeper than ", 2 * kMaxNesting, "; name its parts");

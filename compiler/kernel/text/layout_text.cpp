@@ -81,7 +81,7 @@ absl::Status parse_axes(TextCursor& in, Layout& layout) {
       WL_RETURN_IF_ERROR(parse_outer(in, layout.outer[axis]));
     if (!in.take(";")) break;
   }
-  // Sorts the bases by kind and number. The numbers of a kind must be 0, 1, 2, ...
+  // Sorts the bases by kind and number. The numbers of the bases of a kind must be 0, 1, 2, ...
   std::vector<Layout::Base> sorted;
   for (char kind : kKinds) {
     const auto of_kind = std::count_if(layout.bases.begin(), layout.bases.end(),

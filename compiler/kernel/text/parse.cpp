@@ -11,14 +11,14 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxWeight = 1000;
-// The greatest value of each number of a swizzle, all of which are numbers of bits.
+// The greatest value that is accepted for a field of a swizzle; every field is a number of bits.
 constexpr int64_t kMostSwizzled = 20;
 constexpr int kMostArrivals = 1 << 16;
 
 class KernelParser {
  public:
   explicit KernelParser(std::string_view text) : rest_(text) {
-    // Limits tile numbers by the number of lines, so that a short text cannot ask for a huge table of tiles.
+    // Limits the numbers of tiles by the number of lines, so that a short text cannot ask for a huge table of tiles.
     read_.most = static_cast<int>(std::min<int64_t>(std::count(text.begin(), text.end(), '\n') + 1, 1'000'000));
     kernel_.vars.push_back({Var::Kind::kBlock, "block", {}, 1, 0});
   }

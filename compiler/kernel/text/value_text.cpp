@@ -7,7 +7,7 @@ namespace wl {
 std::string text_of(const Kernel& kernel, VarId var) {
   if (var == 0) return "block";
   if (var == 1 && kernel.wave > 0) return "team";
-  // A message of verify() may show a kernel that uses a variable that it does not have. The text has "?" as its name.
+  // A message of verify() may show a kernel that uses a variable that it does not have. Such a variable's name is "?".
   const bool known = var > 0 && var < static_cast<VarId>(kernel.vars.size());
   return cat(known ? kernel.vars[var].name : "?", "#", var);
 }

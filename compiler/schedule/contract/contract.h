@@ -15,11 +15,12 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
 // The search space on GPUs: a thread block computes a tile of rows x columns of the result, and each thread of the
 // block computes a part of the tile in registers.
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine);
-// Whether several blocks can share K as the schedule says: K divides into `reduction_blocks` parts with equal numbers
-// of whole steps, and no mask leaves out products (compiler/domain/masks.h). Always true for one part.
+// Whether several blocks can share the reduction over K as the schedule says: K divides into `reduction_blocks` parts
+// with equal numbers of whole steps, and no mask leaves out products (compiler/domain/masks.h). Always true for one
+// part.
 bool divides_k(const Graph& group, const Domain& domain, const Schedule& schedule);
-// Return the rows of a block's tile in a GPU contraction, the columns of the tile, and the threads of the block that
-// compute (threads of copying waves are not counted).
+// Return, for a GPU contraction, the number of rows and the number of columns of the tile that a block computes, and
+// the number of the block's threads that compute (threads of copying waves are not counted).
 int64_t rows_of_tile(const Schedule& schedule);
 int64_t columns_of_tile(const Schedule& schedule);
 int64_t contract_threads(const Schedule& schedule);
@@ -27,8 +28,8 @@ int64_t contract_threads(const Schedule& schedule);
 // along the loop around it, and along the loop around that one.
 inline constexpr std::array<Choice, 3> kRowLoops = {kTileRows, kRowRuns, kRowPlanes};
 inline constexpr std::array<Choice, 3> kColumnLoops = {kTileColumns, kColumnRuns, kColumnPlanes};
-// tile_of: the extent of a tile under three choices such as kRowLoops. tiles_along: the number of such tiles along
-// three loops with the given extents, innermost first.
+// tile_of: the number of rows or columns of a tile, which is determined by three choices such as kRowLoops.
+// tiles_along: the number of such tiles along three loops with the given extents, innermost first.
 int64_t tile_of(const Schedule& schedule, const std::array<Choice, 3>& choices);
 int64_t tiles_along(const Schedule& schedule, const std::array<int64_t, 3>& extents,
                     const std::array<Choice, 3>& choices);
@@ -79,8 +80,9 @@ struct WaveTile {
   int64_t rows = 1, columns = 1;
 };
 WaveTile wave_tile(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns);
-// The words of both factors that a thread loads for one step of a matrix instruction along k, if it holds thread_rows x
-// thread_columns sums. If the instruction reads shared memory itself, these are the thread's share of the words read.
+// The number of 32-bit words of both factors that a thread loads for one step of a matrix instruction along k, if it
+// holds thread_rows x thread_columns sums. If the instruction reads shared memory itself, it is the thread's share of
+// the words that are read.
 int64_t matrix_words(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns);
 // The distance in elements between rows of `extent` elements in shared memory; `along_k` says whether rows run along k.
 // Rows are padded so that the lanes of a wave load a fragment's words from different banks. 16 bytes of padding are

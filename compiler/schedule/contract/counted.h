@@ -14,8 +14,8 @@ inline int64_t quotient_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// A box of points of a domain. For each atom (loop), `place` has the first index, and `more` the number of indices
-// after it.
+// A part of a domain: a range of indices along each of its atoms (loops). For each atom, `place` has the first index of
+// the range, and `more` the number of indices after it.
 struct TileBox {
   Place place;
   std::vector<int64_t> more;
@@ -33,9 +33,9 @@ struct Iterations {
 AtomId loop_of(const Condition& condition, const Domain& domain, const std::vector<AtomId>& loops);
 
 // Returns the iterations of a loop over `atom` in which all conditions of a region may hold; in every other iteration,
-// some condition fails at all points of the box. The loop has `count` iterations of `step` elements each, from the
-// box's first index of `atom` on; along the other atoms each iteration spans the whole box. All indices must lie inside
-// the domain. Adds the derived variables that it needs to `out`.
+// some condition fails at all points of `box`. The loop has `count` iterations of `step` elements each, from the box's
+// first index of `atom` on; along the other atoms each iteration spans the whole box. All indices must lie inside the
+// domain. Adds the derived variables that it needs to `out`.
 Iterations iterations_within(const Region& region, const Domain& domain, const TileBox& box, AtomId atom, int64_t step,
                              int64_t count, KernelBuilder& out);
 

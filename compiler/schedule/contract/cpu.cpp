@@ -9,8 +9,8 @@
 namespace wl {
 namespace {
 
-// Returns the image that is copied, if any: the one over which the right operand slides or, if the right operand
-// slides over none and turn_tiles is off, the one over which the left operand slides.
+// Returns the image that is copied, if any: the image over which the right operand's window slides or, if the right
+// operand has no window and turn_tiles is off, the image over which the left operand's window slides.
 std::optional<Image> copied_image(const Domain& domain, const Schedule& schedule) {
   if (schedule[kCopyImage] == kCopyTaps) return std::nullopt;
   const bool along_rows = schedule[kCopyImage] == kCopyWhole;
@@ -132,7 +132,7 @@ void CpuContract::prepare_operands() {
   }
   if (image_) allocate_image();
   if (merged_) {
-    // Rows whose distance is a multiple of 4096 bytes would share cache sets, so they are padded.
+    // Rows of the copy whose distance is a multiple of 4096 bytes would share cache sets, so they are padded.
     pitch_ = columns_per_block_;
     if (pitch_ * size_of(packed_dtype(b_)) % 4096 == 0) pitch_ += lanes_;
     b_.buffer = out_.shared("b_rows", packed_dtype(b_), {depth(), pitch_});
@@ -162,7 +162,7 @@ void CpuContract::prepare_columns() {
       nc == 0 || height_ >= 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
   if (height_ >= 0) prepare_image_rows();
   if (columns_are_pixels()) {
-    // The last row of a block is not followed by a halo.
+    // The last row of a block is not followed by a halo (the padding between two rows of an image).
     split_panels(image_ ? (image_rows_per_block_ - 1) * row_pitch_ + image_width_
                         : image_rows_per_block_ * image_width_);
     return;
@@ -198,8 +198,7 @@ void CpuContract::split_panels(int64_t columns) {
   columns_per_block_ = vectors * lanes_;
 }
 
-// Whether one block has all columns and reads them in place, without a copy. In that case panels may begin at any
-// vector.
+// Whether one block has all columns and reads the right operand in place. In that case panels may begin at any vector.
 bool CpuContract::splits_whole_row() const {
   return panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !merged_ && !tiles_ &&
          (turned_ || !image_) && !packs_right(group_, domain_, dot_, schedule_, lanes_);

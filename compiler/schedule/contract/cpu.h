@@ -66,7 +66,7 @@ class CpuContract {
     bool packed = false;
     BufferId buffer = -1;  // the buffer of the operand's packed copy; -1: it has none
     bool direct = false;   // whether the operand is an unchanged input
-    // Whether the operand is not packed and the micro-kernel does elementwise work on what it reads of it.
+    // Whether the operand is not packed, and the micro-kernel does elementwise work on each element that it reads.
     bool computed = false;
     bool words = false;  // with dot_: whether the elements of each word are neighbours in memory
     // how the operand's memory is read; with `computed`: the memory of its input that varies along K
@@ -101,8 +101,9 @@ class CpuContract {
   std::vector<Affine> outer_rows_left() const;
   std::vector<Affine> columns_left() const;
   void emit_k_blocks(const Place& place);
-  // Emits one block of k: packing, then every tile. `resume`: the accumulators begin with the partial results in
-  // `partial_`, otherwise with zero. `last`: this is the last block of k, so the epilogue follows.
+  // Emits the code of one block of k: first that of packing, then that of all tiles. `resume`: the accumulators begin
+  // with the partial results in `partial_`, otherwise with zero. `last`: this is the last block of k, so the epilogue
+  // follows.
   void emit_block(const Place& place, int64_t k_extent, bool resume, bool last);
   void emit_tiles(const Place& place, int64_t k_extent, bool resume, bool last);
   // A tile of rows: `at` has the index of its first element along every atom, `row` is its first row among all rows of
@@ -117,15 +118,15 @@ class CpuContract {
                   bool last);
   void emit_k_loop(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent, bool last,
                    TileId accumulator);
-  // Multiplies each element of the words in `b` by the packed f32 element of the left operand (choice widen). `turns`:
-  // the iteration number of each loop over k.
+  // Adds to `accumulator` the products of each element of the words in `b` and the packed f32 element of the left
+  // operand (choice widen). `turns`: the iteration number of each loop over k.
   void multiply_parts(const RowTile& row_tile, const std::vector<Affine>& turns, TileId b, TileId accumulator);
   // Emits the loops over k of a tile in tile registers (`tiles_`). `accumulator` has the layout of tile_layout().
   void multiply_tiles(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent,
                       TileId accumulator);
   Layout tile_layout(int64_t height, int64_t width) const;
-  // has_masks: whether conditions of a region limit the loop number `k` over K. iterations_that_count: the iterations
-  // of that loop with products that can change an output, for a tile of `rows` x `columns` that begins at `place`.
+  // has_masks: whether conditions of a region limit loop number `k` over K. iterations_that_count: the iterations of
+  // that loop with products that can change an output, for a tile of `rows` x `columns` that begins at `place`.
   bool has_masks(const Region& region, size_t k) const;
   Iterations iterations_that_count(const Region& region, size_t k, const Place& place, int64_t rows, int64_t columns,
                                    int64_t k_extent);
@@ -169,11 +170,11 @@ class CpuContract {
                   const std::vector<std::vector<Affine>>& bound);
   void each_word(VarId var, int64_t elements, const std::function<void(const Affine&, int64_t)>& body);
   void store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset, int64_t pitch);
-  // step_of: the elements along its atom that one iteration of loop number `k` takes. turns_of: the number of
+  // step_of: the number of elements along K that one iteration of loop number `k` over K takes. turns_of: the number of
   // iterations that cover `extent` elements.
   int64_t step_of(size_t k) const { return dot_ && dot_->k_atom == k_atoms_[k] ? dot_->group : 1; }
   int64_t turns_of(size_t k, int64_t extent) const { return (extent + step_of(k) - 1) / step_of(k); }
-  // How many words one iteration of loop number `k` of a micro-kernel takes.
+  // How many words of each operand one iteration of loop number `k` over K takes.
   int64_t words_of_turn(size_t k) const { return tiles_ && tiles_->atom == k_atoms_[k] ? tiles_->words : 1; }
   int64_t turns_of(size_t k) const { return turns_of(k, domain_.atoms[k_atoms_[k]].extent); }
   // The number of iterations of all loops over K in one block of K.
@@ -232,7 +233,7 @@ class CpuContract {
   AtomId row_atom_ = -1, column_atom_ = -1;  // the last atom of the rows, and of the columns; -1: there is none
   std::vector<AtomId> k_atoms_;
   int64_t rows_total_ = 1, columns_total_ = 1;
-  int64_t mr_ = 1, nr_ = 1;  // the most rows and columns of a tile
+  int64_t mr_ = 1, nr_ = 1;  // the largest numbers of rows and of columns of a tile
   int64_t row_tasks_ = 1, column_tasks_ = 1, rows_per_task_ = 1;
   // The loop around the last row atom; -1: there is none. This loop runs inside a task, so that all its iterations
   // share one copy of the right operand, or of the image.
@@ -242,7 +243,7 @@ class CpuContract {
   VarId outer_row_var_ = -1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
   int64_t k_block_ = 1, k_blocks_ = 1;  // elements along k_atoms_[0] in a block of K; number of such blocks
-  int64_t k_inner_ = 1;                 // iterations of all loops over K but that over k_atoms_[0], taken together
+  int64_t k_inner_ = 1;                 // product of the numbers of iterations of all loops over K except k_atoms_[0]
   // The atoms of an image's rows and of the pixels of a row; -1: there are none. They are set if merged_ is set, and if
   // the image of image_ or turned_ has rows. A task computes some rows of the image, in blocks of several rows, and a
   // block packs or copies its part of the image.

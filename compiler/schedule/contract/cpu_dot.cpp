@@ -91,8 +91,8 @@ void CpuContract::multiply_parts(const RowTile& row_tile, const std::vector<Affi
   }
 }
 
-// Calls the body for the words that hold `elements` elements: once inside a loop over the full words, and once for the
-// last word if it is only partly filled. The body gets the word's number and the number of elements in the word.
+// Calls `body` for the words that hold `elements` elements: once inside a loop over the full words, and once for the
+// last word if it is only partly filled. `body` gets the word's number and the number of elements in the word.
 void CpuContract::each_word(VarId var, int64_t elements, const std::function<void(const Affine&, int64_t)>& body) {
   const int64_t whole = elements / dot_->group, rest = elements % dot_->group;
   if (whole > 0) {

@@ -92,8 +92,8 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
   Affine offset;
   open_planes(place, k_extent, at, offset);
   const AtomId width = image_->width.output, channel = image_->channel;
-  // Upper bounds of the number of image rows from the first row that this block reads to the end of the image; if the
-  // image has no rows, of the number of positions.
+  // Upper bounds of the number of image rows from the first row that this block reads to the end of the image. If the
+  // image has no loop over rows, upper bounds of the number of positions instead.
   std::vector<Affine> left;
   int64_t rows = 1;
   at[width] = height_ >= 0 ? fixed(0) : rows_are_pixels() ? first_row_ : sum(fixed(0), first_panel_, nr_);

@@ -51,8 +51,8 @@ std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
   return trips;
 }
 
-// Sets a place to the first column of a panel, or of the panel `behind` panels later: its indices along the outer n
-// atoms, and its first column along the last n atom.
+// Sets `place` to the first column of a panel, or of the panel that comes `behind` panels later: its indices along the
+// outer n atoms, and its first column along the last n atom.
 void CpuContract::place_panel(const Panels& panels, Place& place, int64_t behind) {
   // Where columns are pixels of an image, no place is set here: open_image_row() sets it when a tile is stored.
   if (image_ && columns_are_pixels()) return;
@@ -102,7 +102,7 @@ std::vector<Affine> CpuContract::image_rows_left() const {
   return rows;
 }
 
-// Packs the image rows that this block needs. Neighbouring pixels are neighbours in the packed copy, for each k.
+// Packs the image rows that this block needs. For each k, neighbouring pixels are neighbours in the packed copy.
 void CpuContract::pack_image(const Place& place, int64_t k_extent) {
   out_.open_loop(image_row_var_, image_rows_left());
   Place at = place;

@@ -25,8 +25,8 @@ absl::Status CpuContract::prepare_rows() {
   row_tiles_ = (rows_per_task_ + mr_ - 1) / mr_;
   const int64_t base = rows_per_task_ / row_tiles_, more = rows_per_task_ % row_tiles_;
   if (more > 0) row_groups_.push_back({base + 1, base + 1, 0, more});
-  // Tiles in tile registers must all have the same height. The tiles of the second group would be one row shorter, so
-  // they begin one row earlier and compute the last row of the preceding tile again.
+  // Tiles in tile registers must all have the same height. If the rows do not divide evenly, the last tiles would be
+  // one row shorter, so each begins one row earlier and computes the last row of the preceding tile again.
   const int64_t again = tiles_ && more > 0 ? 1 : 0;
   row_groups_.push_back({base + again, base, more * (base + 1) - again, row_tiles_ - more});
   mr_ = row_groups_[0].height;

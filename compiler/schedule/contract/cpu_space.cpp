@@ -21,7 +21,7 @@ int64_t vectors_of(const Extents& e, const Machine& machine) {
   return std::max<int64_t>(1, (e.columns + lanes - 1) / lanes);
 }
 
-// Returns the number of elements in the copied image of a block with `columns` output pixels and `depth` elements of K.
+// Returns the number of elements of an image's copy for a block with `columns` output pixels and `depth` elements of K.
 int64_t image_elements(const Slides& image, int64_t columns, int64_t depth) {
   const Slide &width = image.width, &height = image.height;
   const int64_t taps = width.taps * height.taps, planes = width.planes * height.planes;
@@ -42,7 +42,8 @@ int64_t split_extent(const Extents& e, bool copied = true) {
   return blocks_have_rows(e, copied) ? e.rows * e.outer_rows : e.columns * e.outer_columns;
 }
 
-// Whether the rows divide into `tasks` tasks.
+// Whether the rows may be divided among `tasks` tasks. If there is no outer loop of rows, all tasks must get the same
+// number of rows, and at least 4.
 bool divides_rows(const Extents& e, int64_t tasks) {
   if (e.outer_rows > 1) return tasks <= e.outer_rows;
   return e.rows % tasks == 0 && e.rows / tasks >= 4;
@@ -62,8 +63,8 @@ int64_t right_bytes(const Extents& e) {
 }
 
 // Whether the right operand must be prefetched: it is stored in several panels, as weights are, and exceeds the L1
-// cache. The search cannot measure what prefetching gains: it runs one kernel again and again, so the weight is in a
-// cache. In a program of many kernels the weight comes from memory.
+// cache. The search cannot measure what prefetching gains, because it runs one kernel again and again, so that the
+// operand is in a cache. In a program of many kernels the operand comes from memory.
 bool must_prefetch(const Extents& e, const Machine& machine) {
   return e.panels && e.outer_columns > 1 && e.depth > kShortestFetch && right_bytes(e) > machine.l1_bytes;
 }
@@ -105,9 +106,10 @@ bool legal_in_vectors(const Schedule& s, const Extents& e, const Machine& machin
   return mr * nv >= registers / 2 || mr * 2 > e.rows || mr >= 14 || nv * 2 > vectors;
 }
 
-// Whether the choices of packing and copying are legal for operands that are read as words. With `widen`, no image may
-// be copied and the right operand may not be packed. Without a copied image, an operand whose words are not in memory
-// must be packed. The rules for exchanged rows and columns are in legal_contract().
+// Whether the choices of packing and copying are legal for operands that are read as words (u32 of several narrow
+// elements). With `widen`, no image may be copied and the right operand may not be packed. Without a copied image, an
+// operand must be packed if the elements of a word are not neighbours in memory. legal_contract() has the rules for
+// exchanged rows and columns.
 bool legal_with_words(const Schedule& s, const Extents& e) {
   if (!e.dot || s[kCopyImage]) return !e.dot || !e.widened;
   if (e.widened && s[kPackB]) return false;
@@ -128,8 +130,8 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine)
     if (s[kCopyImage] && s[kPackA]) return false;
     // An operand A that cannot be read in place is packed in any case, so pack_a=0 would give the same kernel.
     if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;
-    // If the number of columns is no multiple of the tile's width, the operand's columns must be read in place as one
-    // row, because only such a row can be cut into tiles of almost equal width.
+    // If the number of columns is no multiple of the tile's width, the right operand's columns must be read in place as
+    // one row, because only such a row can be cut into tiles of almost equal width.
     const bool one_row = s[kColumnTasks] == 1 && e.outer_columns == 1 && e.in_place;
     if (e.turned && !one_row && e.columns % (nv * machine.target->lanes) != 0) return false;
   } else if (s[kCopyImage] && !s[kPackB]) {
@@ -194,11 +196,11 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine) {
       const bool in_tiles = mr > kMostVectorRows;
       if (in_tiles && !e.tiles) continue;
       if (!left && mr == 8 && nv == 2) continue;
-      // If no legal tile is three vectors wide, this seed is left out: the list has others with fewer vectors and more
+      // If no legal tile is three vectors wide, this seed is left out: other seeds have tiles of fewer vectors and more
       // rows.
       if (e.turned && nv == 3 && vectors(nv) < nv) continue;
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
-      // A packed or copied image should stay in the L2 cache.
+      // nc is chosen so that what a block packs or copies of the image stays in the L2 cache, if that is possible.
       const int64_t depth = std::min(e.depth, int64_t{1024});
       const int64_t in_block = e.once ? image_elements(*e.once, 768, depth) : depth * 768;
       const int64_t nc = !e.image && !(e.left_image && copies)          ? 0
@@ -274,8 +276,8 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   const bool parallel = machine.threads > 1;
   const auto any = [&](const auto& admits) { return std::any_of(ways.begin(), ways.end(), admits); };
   const Extents& e = ways[0];
-  // The value before the current one in the list of mr. If rows are pixels, the axis includes one value that is greater
-  // than the number of rows: the first one that is, since the value before it is less.
+  // The value of mr that was considered last. If rows are pixels, and their number is between two values of mr, the
+  // axis also has the larger one of these.
   int64_t covers = 1;
   Space space;
   space.kind = "contract";

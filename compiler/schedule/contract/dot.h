@@ -18,10 +18,10 @@ struct Dot {
 };
 
 // Returns how a contraction is computed with words; nullopt if it is not. On a machine without the instruction `dot`,
-// words are used only if the right operand has rows of them in memory, as weights in panels have, because unpacking
-// words in registers costs less than packing the operand in every call. `widen`: the value of that choice; with `widen`
-// set, the same condition applies. `copied`: the image that is copied for an operand, if any. Words are then made along
-// its channels, and channels that fill more than half of a word are padded with zeros to a whole word.
+// or if `widen` (the value of that choice) is true, words are used only if the right operand has rows of them in
+// memory, as weights in panels have, because unpacking words in registers costs less than packing the operand in every
+// call. `copied`: the image that is copied for an operand, if any. Words are then made along its channels, and channels
+// that fill more than half of a word are padded with zeros to a whole word.
 std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machine& machine, bool widen,
                           const std::optional<Image>& copied = std::nullopt);
 

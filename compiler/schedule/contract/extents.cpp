@@ -54,8 +54,8 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, bool w
   }
   out.once = slides_of(image);
   out.zeros = (turn || out.left_image) && image && zeros_around(original, *image);
-  // If the window has no taps along a row of the image, kCopyRows and kCopyWhole copy the same, so only kCopyWhole
-  // stays.
+  // If the window has no taps along a row of the image, kCopyRows and kCopyWhole copy the same, so kCopyRows is not
+  // offered.
   if (out.once && out.once->width.tap < 0) out.rows_once.reset();
   const auto extent = [&](AtomId a) { return domain.atoms[a].extent; };
   if (!domain.m.empty()) out.rows = extent(domain.m.back());

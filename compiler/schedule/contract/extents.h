@@ -30,7 +30,7 @@ struct Extents {
   bool left_image = false;  // whether the left operand is a window on an image, and not `turned`
   // How the window slides over the image that kCopyRows copies, and over the one that kCopyWhole copies.
   std::optional<Slides> rows_once, once;
-  std::optional<Dot> dot;  // how the operands are read as words; nullopt: they are not
+  std::optional<Dot> dot;  // how operands are read as words (u32 of several narrow elements); nullopt: they are not
   // With `dot`: whether the left operand, and the right one, has words in memory.
   bool left_words = true, right_words = true;
   bool left_narrow = false;        // whether elements of the left operand that are read in place must be widened

@@ -81,7 +81,7 @@ int64_t matrix_pitch(MatrixOp matrix, int64_t extent, bool along_k) {
 int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
   const auto size = [&](int64_t tile) {
     // The elements of K in one step. In shared memory either these or the tile's rows or columns are innermost. The
-    // larger of both sizes counts.
+    // size returned is that of the larger of both layouts.
     const int64_t step = s[kStepK];
     return std::max(tile * matrix_pitch(matrix, step, true), step * matrix_pitch(matrix, tile, false));
   };

@@ -92,8 +92,8 @@ Slice GpuContract::place_of(const Side& side) const {
   Slice to;
   to.buffer = side.buffer;
   const int64_t own = side.k_inner ? side.pitch : 1, k = side.k_inner ? 1 : side.pitch;
-  // The distance in elements along the current loop. The ranges of rows or columns that form a tile are stored one
-  // after another.
+  // The distance in shared memory, in elements, between neighbours along the current loop. The ranges of rows or
+  // columns that form a tile are stored one after another.
   int64_t stride = own;
   for (auto loop = side.loops.rbegin(); loop != side.loops.rend(); ++loop) {
     to.strides.insert(to.strides.begin(), stride);

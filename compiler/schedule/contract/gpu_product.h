@@ -21,9 +21,9 @@ Schedule large_tile();
 
 struct GpuProduct : ProductLoops {
   int64_t bytes = 4;  // bytes of an element in shared memory without a matrix instruction
-  // Whether an operand has asynchronous copies if the kernel uses no matrix instruction, and if it uses one.
+  // Whether some operand can be copied asynchronously: without a matrix instruction, and with one.
   bool copies = false, copies_matrix = false;
-  bool copies_both = false;  // whether both operands have asynchronous copies for a matrix instruction
+  bool copies_both = false;  // whether both operands can be copied asynchronously for a matrix instruction
   bool boxes = false;        // whether copies_both holds and tiles of an operand can be copied as boxes (tma)
   bool few_tiles = false;    // whether there are fewer large tiles than the target has multiprocessors
   int64_t all_depth = 1;     // number of elements of K in all its loops
@@ -34,8 +34,8 @@ struct GpuProduct : ProductLoops {
 GpuProduct gpu_product_of(const Graph& group, const Domain& domain, const Machine& machine,
                           const std::vector<MatrixOp>& matrices);
 
-// Whether an operand is one plain matrix whose rows are a multiple of 16 bytes apart, so that its tiles may be boxes of
-// it (compiler/kernel/shared_factors.h). `side`: the number of the operand.
+// Whether an operand is one plain matrix whose rows are a multiple of 16 bytes apart, so that its tiles may be boxes:
+// rectangles that one instruction copies (TMA, compiler/kernel/shared_factors.h). `side`: the operand's number.
 bool is_matrix_of(const Graph& group, const Domain& domain, int side);
 
 // Whether blocks may share K at all: K has a loop, and no mask leaves out products, so that equal numbers of steps are

@@ -148,8 +148,8 @@ void GpuContract::join_parts() {
   accumulator_ = total;
 }
 
-// Pipelines the loops of all rounds, the last loop first, because pipelining renumbers the variables behind the loop's.
-// Rounds run one after the other, so their buffers get the same places in shared memory.
+// Pipelines the loops of all rounds, the last loop first, because pipelining a loop renumbers the variables with higher
+// numbers than the loop's. Rounds run one after the other, so their buffers get the same places in shared memory.
 absl::Status GpuContract::pipeline_rounds(Kernel& kernel) const {
   for (auto round = rounds_.rbegin(); round != rounds_.rend(); ++round) {
     if (round->steps < 0) continue;  // this round has no loop over steps to pipeline

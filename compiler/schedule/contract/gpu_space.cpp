@@ -76,8 +76,9 @@ std::vector<Chosen> fullest(const Space& space, const std::array<int64_t, 3>& ex
   return out;
 }
 
-// Returns the estimated time in arbitrary units: the number of rounds, with one block on each multiprocessor, times the
-// arithmetic and reads of a block. Occupancy enters as the share of memory latency that the running threads hide.
+// Returns the estimated time in arbitrary units: the number of rounds of the grid, with one block on each
+// multiprocessor, times the arithmetic and reads of a block. Occupancy enters as the share of memory latency that the
+// running threads hide.
 double cost_of(const Schedule& s, const Machine& machine, const GpuProduct& product) {
   const Gpu& gpu = machine.target->gpu;
   const int64_t tile_rows = rows_of_tile(s), tile_columns = columns_of_tile(s);

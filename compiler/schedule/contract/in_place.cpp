@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-// Visits all nodes and inputs from which an operand is computed, and adds up the work along K.
+// Visits all nodes and inputs from which an operand is computed, and adds up the cost of the nodes that vary along K.
 class Work {
  public:
   Work(const Graph& group, const Domain& domain) : group_(group), domain_(domain) {}

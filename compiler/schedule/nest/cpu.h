@@ -11,7 +11,7 @@
 
 namespace wl {
 
-// Adds what only CPU kernels have: the pipeline of rows, prefetches, and the walk over a row in chunks.
+// Adds to RowLowering what only CPU kernels have: the pipeline of rows, prefetches, and the walk over a row in chunks.
 class CpuRows : public RowLowering {
  public:
   CpuRows(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);

@@ -84,7 +84,8 @@ class RowGeometry {
   std::vector<Affine> outer_trips(size_t loop);
   std::vector<Affine> tile_trips() const;
 
-  // index_of: the value offset + sum of strides * atoms at `place`. slice_of: the memory that a tile accesses there.
+  // index_of: the value offset + sum of strides * atoms at `place`. slice_of: the memory that a tile at `place`
+  // accesses.
   Affine index_of(int64_t offset, const std::vector<int64_t>& strides, const RowPlace& place) const;
   Slice slice_of(BufferId buffer, const Access& access, const RowPlace& place, bool is_wide) const;
 
@@ -109,7 +110,7 @@ class RowGeometry {
   int64_t cache_block_rows_ = 0;
   VarId tile_var_ = -1;
   int row_teams_ = 1;
-  int64_t parts_ = 1, share_ = 0;  // each part has `share_` iterations of the loop over part_atom_
+  int64_t parts_ = 1, share_ = 0;  // number of parts of a row; iterations of the loop over part_atom_ in each part
   AtomId part_atom_ = -1;
   Affine part_;
 };

@@ -13,8 +13,8 @@
 
 namespace wl {
 
-// Adds what only GPU kernels have: how teams divide rows, where a row's values are kept, persistent blocks with rows
-// that are copied ahead, and clusters.
+// Adds to RowLowering what only GPU kernels have: how teams divide rows, where a row's values are kept, persistent
+// blocks with rows that are copied ahead, and clusters.
 class GpuRows : public RowLowering {
  public:
   GpuRows(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);

@@ -97,9 +97,9 @@ void GpuRows::fold_online(NodeId largest, PhaseCode& code) {
     const TileId term = make_tile(dtype, true);
     code.inner.push_back(times_power(term, std::nullopt, value, own, true, dtype));
     code.inner.push_back(fold_instr(partial, term, Op::add));
-    // The sum is scaled after the reduction of the row's maximum, because all threads need that maximum. If it is
-    // infinite, the sum becomes NaN, as it would in two walks; if a row is in parts, the combination of the parts makes
-    // it NaN.
+    // The sum is scaled after the reduction of the row's maximum, because all threads need that maximum. If the maximum
+    // is infinite, the sum becomes NaN, as it would in two walks; if a row is in parts, the combination of the parts
+    // makes the sum NaN.
     PhaseCode last;
     combine_lanes(sum, Op::add, scaled, results_.at(sum), last);
     code.post.push_back(times_power(scaled, partial, own, row, at_.parts() > 1, dtype));

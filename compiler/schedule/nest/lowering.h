@@ -93,7 +93,7 @@ class RowLowering {
   virtual void end_phase(PhaseCode& code) = 0;
   // Returns a tile of elements that were copied to shared memory ahead; nullopt if the access is loaded from its input.
   virtual std::optional<TileId> load_copied(const Access& access, DType dtype, PhaseCode& code) = 0;
-  // Whether a store is limited to the first iteration of the loops around it in which its address stays the same.
+  // Whether a store runs only in the first iteration of those loops around it that do not change its address.
   virtual bool stores_once() const = 0;
   // For rows that several blocks share. part_lanes: how many lanes combine the partial results. part_tile: makes a
   // tile for `width` partial results. partial_space: where the partial results of a reduction lie.

@@ -8,7 +8,7 @@
 
 namespace wl {
 
-// The search spaces on CPUs.
+// The search spaces of maps, row reductions and column reductions on CPUs.
 Space space_map(const Graph& group, const Domain& domain, const Machine& machine);
 Space space_rows(const Graph& group, const Domain& domain, const Machine& machine);
 Space space_columns(const Graph& group, const Domain& domain, const Machine& machine);

@@ -102,7 +102,7 @@ TileId RowLowering::stored_value(const Domain::Store& store, PhaseCode& code) {
   return get(store.source, code);
 }
 
-// Limits a store to the first iteration of each loop around it in which its address stays the same.
+// Limits a store to the first iteration of those loops around it that do not change its address.
 void RowLowering::guard_first_turn(const Access& access, const RowPlace& place, Instr& store) const {
   for (AtomId a : at_.outer_reduced())
     if (domain_.atoms[a].extent > 1 && !access.moves_along(a)) store.guards.push_back({place.atom[a], {0, 0}, 1});

@@ -16,8 +16,8 @@ struct NestPhases : RowPhases {
   std::map<NodeId, int> kept;  // for each node: the phase that stores its value
 };
 
-// `keep_all`: keep every computed value that a later phase reads and that varies along the vectorised axis, not only
-// values that are costly to compute again. `online`: see RowPhases::online.
+// Finds the phases of a nest. `keep_all`: keep every computed value that a later phase reads and that varies along the
+// vectorised axis, not only values that are costly to compute again. `online`: see RowPhases::online.
 NestPhases nest_phases(const Graph& group, const Domain& domain, bool keep_all, bool online);
 
 }  // namespace wl

@@ -24,7 +24,7 @@ int64_t parts_for(const Space& space, int64_t blocks, int64_t wanted);
 
 // Adds the axis last_block_combines: the block of a row that arrives last combines the partial results in the same
 // pass. The axis is added only if no further phase follows a row's reductions, and if the workspace has at least
-// `blocks` counters of arrivals. `blocks`: at least as many as the kernel has blocks without parts of rows.
+// `blocks` counters of arrivals. `blocks`: an upper bound of the kernel's number of blocks if rows have no parts.
 void add_last(Space& space, const Graph& group, const Domain& domain, int64_t blocks);
 // Adds the axis cluster where the machine has clusters: the blocks of a row form one cluster, and wait for each other
 // at a cluster barrier after each phase instead of starting another pass. Every machine with clusters allows

@@ -75,7 +75,7 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
     add_seed(space, chosen);
   };
   if (blocked >= 0) {
-    // Chooses the largest cache block whose share of these bytes (`staying`) takes at most an eighth of the L2 cache.
+    // Chooses the largest cache block whose share of the `staying` bytes takes at most an eighth of the L2 cache.
     const int64_t rows = rows_within(domain, blocked, values_of(space, kTileElements)[0]);
     for (int64_t band : {256, 64, 16, 4, 1}) {
       if (staying / rows * band > machine.l2_bytes / 8 || band >= rows || rows % band != 0) continue;

@@ -72,8 +72,8 @@ std::function<bool(const Schedule&)> legal_cpu_rows(const Domain& domain, const 
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
   const int64_t step = atom == domain.vector ? machine.target->lanes : 1;
   return [shared, step](const Schedule& s) {
-    // If blocks share rows, keep, pipeline, stagger and prefetch must be off: scratch loses its contents at the end of
-    // a pass, and a block with a part of one row has no next row to prefetch.
+    // If blocks share rows, the choices keep, pipeline, stagger and prefetch must be off: scratch loses its contents at
+    // the end of a pass, and a block with a part of one row has no next row to prefetch.
     const bool plain = s[kKeep] == 0 && s[kPipeline] == 0 && s[kStagger] == 0 && s[kPrefetch] == 0;
     if (!may_join(s)) return false;
     if (const int64_t parts = s[kReductionBlocks]; parts > 1) {

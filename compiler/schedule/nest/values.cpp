@@ -39,8 +39,8 @@ TileId RowLowering::spread(TileId narrow, std::vector<Instr>& into, bool across_
   return result;
 }
 
-// Returns the list of the phase to which the instruction for a value is added. The list depends on the atoms along
-// which the value varies.
+// Returns the list of a phase's code to which the instruction for a value is added: it depends on the atoms (loops of
+// the group) along which the value varies.
 std::vector<Instr>& RowLowering::code_for(const std::vector<AtomId>& varies, PhaseCode& code) const {
   if (!at_.inner(varies)) return code.pre;
   return at_.wide(varies) || at_.lanes() == 1 ? code.inner : code.narrow;

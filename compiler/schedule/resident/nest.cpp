@@ -24,8 +24,8 @@ Layout folded(const Layout& layout, int axis) {
       out.bases.push_back({base.kind, uint64_t{1} << (low + bits++)});
     }
   }
-  // In a vector of coordinate bits, those of axis 1 lie above those of axis 0, so they move down if axis 0 has lost
-  // some.
+  // In the vector of a base, the coordinate bits of axis 1 lie above those of axis 0. So they move down by as many bits
+  // as axis 0 has lost.
   const int gone = layout.bits[axis] - bits;
   if (axis == 0)
     for (Layout::Base& base : out.bases)

@@ -9,10 +9,10 @@
 
 namespace wl {
 
-// Replaces buffers by tiles in registers. Replaces those of `buffers` that are in shared memory and that only stores
-// and loads of whole tiles access, all with one layout at one place; each thread then loads only what it has stored
-// itself. Removes shared buffers that nothing uses any more, whether or not they are in `buffers`, and renumbers the
-// other buffers.
+// Replaces buffers by tiles in registers: those of `buffers` that are in shared memory and that only stores and loads
+// of whole tiles access, all with one layout and one slice; each thread then loads only what it has stored itself.
+// Removes shared buffers that nothing uses any more, whether or not they are in `buffers`, and renumbers the other
+// buffers.
 void keep_in_registers(Kernel& kernel, const std::vector<BufferId>& buffers);
 
 // Returns which of `buffers` keep_in_registers() would replace in this kernel.

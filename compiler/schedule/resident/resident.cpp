@@ -27,9 +27,9 @@ std::vector<AtomId> loops_of(const Domain& domain) {
   return out;
 }
 
-// Finds the rows and columns of every stage. They follow from the strides of those values that the stage reads and
-// that earlier stages have stored. If a contraction reads no such value, its rows are those of the operand that is the
-// same in every turn (iteration along the reduced axis).
+// Finds the loops of the rows and of the columns in every stage. They follow from the strides of those values that the
+// stage reads and that earlier stages have stored. If a contraction reads no such value, its rows are those of the
+// operand that is the same in every turn (iteration along the reduced axis).
 class Loops {
  public:
   explicit Loops(const Stitched& choice) : choice_(choice), known_(choice.kept.size()) {}

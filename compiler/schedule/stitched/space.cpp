@@ -56,8 +56,8 @@ void place_stage(const Space& space, size_t stage, const Space& own, const Point
   }
 }
 
-// Adds seeds for CPUs. Each of them combines the seeds with one number of all stages; a stage that has fewer seeds
-// takes its last one.
+// Adds seeds for CPUs. Each of them consists of the seeds with one number, one seed from every stage; a stage that has
+// fewer seeds contributes its last one.
 void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const Stitch& stitch, const Machine& machine,
                const Tables& tables) {
   for (size_t c : best_first(stitch, machine)) {
@@ -75,7 +75,7 @@ void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const S
 
 // Returns the key by which a stage's schedules are ranked for seeds; the least key is the best. Schedules with matrix
 // instructions come first or, if `matrices` is false, those without. Of schedules with matrix instructions, the ones
-// with steps near kSeedStep come first; otherwise those with lower numbers.
+// with steps near kSeedStep come first; otherwise those with lower numbers in the stage's table.
 std::tuple<int, int64_t, size_t> promise_of(const Space& space, const StageTable& table, size_t number, bool matrices,
                                             const Point& point) {
   bool other = false, by_matrices = false;

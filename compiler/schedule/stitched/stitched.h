@@ -30,8 +30,8 @@ Space space_stitched(const Domain& domain, const Machine& machine);
 absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, const Schedule& schedule,
                                       const Machine& machine);
 
-// Return the search space and the verified kernel of a group of one connected graph, stitched or not. The space is
-// Unimplemented if no schedule is legal.
+// Return the search space and the verified kernel of a group of one connected graph, stitched or not.
+// space_of_connected() returns Unimplemented if no schedule is legal.
 absl::StatusOr<Space> space_of_connected(const Graph& group, const Domain& domain, const Machine& machine);
 absl::StatusOr<Kernel> lower_connected(const Graph& group, const Domain& domain, const Schedule& schedule,
                                        const Machine& machine);
