@@ -32,7 +32,7 @@ namespace wl {
 namespace {
 
 constexpr auto kDrain = std::chrono::seconds(8);
-// There are more threads than cores, since calls that write mostly wait for the store's next commit, which they share.
+// Threads of the pools for quick and slow calls; more than cores, since writes mostly wait for a shared commit.
 constexpr int kQuickThreads = 16, kSlowThreads = 4;
 constexpr size_t kMaxQueued = 4096;  // maximum number of calls that may wait for a thread of one pool
 

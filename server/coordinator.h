@@ -80,8 +80,8 @@ class Coordinator {
   // port or the store. FailedPrecondition, ResourceExhausted, PermissionDenied, DataLoss: the store cannot be used; the
   // message says why.
   absl::Status start(const CoordinatorOptions& options);
-  // For embedded mode. No call on the channel may begin after stop() has begun, since gRPC 1.51 crashes on an
-  // in-process channel whose server is gone; so stop the worker and the client first.
+  // Returns a channel to this coordinator, for embedded mode. No call on the channel may begin after stop() has begun,
+  // since gRPC 1.51 crashes on an in-process channel whose server is gone; so stop the worker and the client first.
   std::shared_ptr<grpc::Channel> in_process_channel();
   int port() const;  // the bound port of the first address; 0: that address is a unix socket
   // Returns the addresses on which the coordinator listens, with the bound ports.

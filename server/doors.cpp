@@ -8,9 +8,10 @@
 namespace wl {
 namespace {
 
-// How many users can be told apart on a unix socket, besides the user of this process and root, who have doors from the
-// start. The number is fixed, since all doors are made together with the server and what is known of a door's callers
-// never changes. Further users share the last door, as users of whom nothing is known.
+// How many users, besides the user of this process and root, get a door (connection acceptor) of their own on a unix
+// socket; the user of this process and root have doors from the start. The number is fixed, since all doors are made
+// together with the server and the user of a door never changes. All further users share the last door, as unknown
+// users.
 constexpr size_t kMostUsers = 16;
 
 std::set<uid_t> operators() {

@@ -1,5 +1,5 @@
-// Doors: the entrances of a gRPC server. Every connection that the listener accepts enters by the door of its caller,
-// so that the door's guard (server/services/authorizer.h) knows who makes a call.
+// Doors: the connection acceptors of a gRPC server. Every connection that the listener accepts enters the server by the
+// door of its caller, so that the door's guard (server/services/authorizer.h) knows who makes a call.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

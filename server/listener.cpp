@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kReservedDescriptors = 128;  // number of descriptors kept for the store, object files and gRPC itself
+constexpr int64_t kReservedDescriptors = 128;  // number of file descriptors kept for store, object files and gRPC
 // Maximum number of connections by default; one takes some ten kilobytes of memory.
 constexpr int64_t kMostConnections = 4096;
 constexpr int kMostKept = 64;  // maximum number of connections that are reserved for unix sockets
@@ -247,8 +247,8 @@ bool Listener::accept_one(const End& end) {
   return true;
 }
 
-// Whether no further connection of this peer fits. The last places are reserved for unix sockets (their `peer` is
-// empty), by which the operator connects.
+// Whether the limit on open connections allows no further one of this peer. The last ones are reserved for unix sockets
+// (their `peer` is empty), by which the operator connects.
 bool Listener::full(const std::string& peer) const {
   const int kept = peer.empty() ? 0 : std::min(kMostKept, max_connections_ / 8);
   return static_cast<int>(open_.size()) >= max_connections_ - kept;
@@ -261,7 +261,7 @@ bool Listener::has_enough(const std::string& peer) const {
   return !peer.empty() && count != of_peer_.end() && count->second >= max_connections_ - max_connections_ / 4;
 }
 
-// Removes closed connections from the counts, at most once every 20 ms (kCountEvery).
+// Forgets closed connections and counts those of each peer anew, at most once every 20 ms (kCountEvery).
 void Listener::count() {
   const Clock::time_point now = Clock::now();
   if (now - counted_ < kCountEvery) return;

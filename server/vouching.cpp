@@ -14,7 +14,7 @@ Vouching::Vouching(Parts parts) : parts_(std::move(parts)), thread_([this] { ser
 
 Vouching::~Vouching() {
   {
-    // Without the lock, serve() could miss the wake-up between its test and its wait.
+    // Without the lock, serve() could miss the notification between its test of stopping_ and its wait.
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
@@ -59,7 +59,7 @@ bool Vouching::go_through(int64_t* seen, const std::function<absl::Status(const 
 }
 
 // Signs all served records again if the store asks for it (should_sign_anew()). If this process ends before the last
-// one, the next process begins again with the first one.
+// record is signed, the next process begins again with the first record.
 void Vouching::sign_anew() {
   const auto should = parts_.store->should_sign_anew();
   if (!should.ok() || !*should) return;

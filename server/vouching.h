@@ -37,7 +37,7 @@ class Vouching {
   Vouching(const Vouching&) = delete;
   Vouching& operator=(const Vouching&) = delete;
 
-  void wake();  // Says that records may have been added or removed. Thread-safe.
+  void wake();  // Tells this object's thread that records may have been added or removed. Thread-safe.
 
  private:
   void serve();
@@ -49,7 +49,7 @@ class Vouching {
   void vouch(const KernelRecord& record);
 
   const Parts parts_;
-  // Compilers (with versions) that this machine lacks; used by this object's thread only.
+  // Compilers, with their versions, that this machine has turned out to lack; used by this object's thread only.
   std::set<std::string> not_here_;
   int64_t seen_ = 0;  // id of the last record that look_through() has visited
   std::atomic<bool> stopping_ = false;

@@ -199,7 +199,7 @@ absl::Status read_config(const std::string& file, const CLI::App& app, const std
   try {
     const toml::table table = toml::parse(*text, file);
     for (const auto& row : table) {
-      const toml::key& key = row.first;  // Not a structured binding, since clang rejects lambdas that capture one.
+      const toml::key& key = row.first;  // no structured binding, since clang rejects lambdas that capture one
       const toml::node& node = row.second;
       const auto setting =
           std::find_if(settings.begin(), settings.end(), [&](const Setting& one) { return key.str() == one.key; });
@@ -227,7 +227,7 @@ absl::StatusOr<wl::OfferRule> parse_offer(const std::string& text) {
   return wl::invalid("--offer: expected none, confirmed or all, found \"", text, "\"");
 }
 
-// Parses "30d", "12h" or "never"; returns seconds.
+// Returns the seconds of a time such as "30d" or "12h", or kForEver for "never".
 absl::StatusOr<int64_t> parse_life(const std::string& text) {
   if (text == "never") return wl::kForEver;
   int64_t count = 0;
@@ -328,7 +328,7 @@ wl::Sandbox box_of_builds() {
   return kBox;
 }
 
-// Returns a function that compiles a source as a worker compiles the finalists of a promotion.
+// Returns a function that compiles a kernel's source as a worker compiles the finalists of a promotion.
 wl::Build builder() {
   std::error_code failed;
   const std::string runner =
@@ -364,8 +364,8 @@ int main(int argc, char** argv) {
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   gpr_set_log_function([](gpr_log_func_args* line) { spdlog::debug("gRPC: {}", line->message); });
 
-  // Signals are blocked before any thread starts: all threads inherit the mask, and only wait_for_signal() takes
-  // signals.
+  // SIGTERM and SIGINT are blocked before any thread starts: all threads inherit the signal mask, so that only
+  // wait_for_signal() takes these signals.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -385,7 +385,7 @@ int main(int argc, char** argv) {
   if (const absl::Status status = coordinator.start(options); !status.ok()) return fail(status);
   const std::string address = absl::StrJoin(coordinator.addresses(), ",");
   spdlog::info("serving on {}, store {}", address, options.store);
-  // Scripts that asked for port 0 read the bound port from the line printed here.
+  // Scripts that asked for port 0 read the port that was chosen from the line printed here.
   std::printf("listening on %s\n", address.c_str());
   if (const std::string http = coordinator.http_address(); !http.empty()) std::printf("metrics on %s\n", http.c_str());
   std::fflush(stdout);

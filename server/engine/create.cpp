@@ -1,5 +1,6 @@
-// Creates jobs. A job is answered from the store if the store has the answer to the whole job or a record of every
-// group; otherwise the job is planned.
+// Creates jobs. If the store has the answer to the whole job, the job is done at once. Otherwise it is planned, and it
+// is done at once if the store has a record of every group of the plan, unless its cover is chosen again by measured
+// times (Compiler::refines()).
 #include <algorithm>
 #include <functional>
 #include <future>

@@ -1,4 +1,4 @@
-// Which devices of workers can do which jobs' work. Pure functions.
+// Decides which devices of workers can do the measurements of which jobs. Pure functions.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ bool serves(const Device& worker, const Device& wanted);
 bool any_serves(const std::vector<Device>& worker, const Device& wanted);
 // Returns the class of a device: devices of one class serve the same batches of a team.
 std::string class_of(const Device& device, const std::string& team);
-// Whether a worker of one team serves jobs of another team; a worker without a team ("") serves jobs of all teams.
+// Whether a worker of the team `worker` serves jobs of the team `wanted`; a worker without a team ("") serves all jobs.
 bool serves_team(const std::string& worker, const std::string& wanted);
 // Returns the device as seen by a job that allows `libraries` (TuneOptions::libraries): without a library that the job
 // does not allow. Returns nullopt if the device lacks the library that the job asks for.

@@ -74,7 +74,8 @@ struct EngineOptions : EngineSettings {
   // Reads the machine of a principal's workers from the callers file. Called on any thread.
   MachineRow machine_row = [](const std::string&) { return std::string(); };
   Elsewhere elsewhere = {};
-  // For metrics; called on any thread. lease_ended is called for leases that end without a report.
+  // For metrics; called on any thread. `stored` gets the trials of a batch once they are stored; `lease_ended` is
+  // called for leases that end without a report.
   std::function<void(const std::vector<Trial>&)> stored = [](const auto&) {};
   std::function<void(LeaseEnd)> lease_ended = [](LeaseEnd) {};
   // Called on the engine's thread with the outcome of verifying a record again.

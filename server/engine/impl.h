@@ -88,7 +88,7 @@ struct Engine::Impl {
                                                          const std::string& target, bool again);
   void end_lost();  // Ends the leases of workers whose connections are lost. Called on the engine's thread.
   std::atomic<bool> leaving = false;
-  // When look_for_winners() last looked, by class of worker; used by the engine's thread only.
+  // When look_for_winners() last ran, by device, environment and team of the worker; used by the engine's thread only.
   std::map<std::string, Clock::time_point> looked;
 };
 

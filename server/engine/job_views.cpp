@@ -20,7 +20,7 @@ bool differ(const Job& a, const Job& b) {
 
 }  // namespace
 
-// All fields are guarded by the lock of JobViews.
+// A client's watch of a job. All fields are guarded by JobViews::mutex_.
 struct JobWatch {
   int64_t id = 0;
   TellJob tell;  // the watcher's callback; null: the watch has ended

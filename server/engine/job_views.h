@@ -18,7 +18,7 @@
 
 namespace wl {
 
-// How often a view's elapsed and remaining time are updated if nothing else changes.
+// The time after which a view's elapsed and remaining time are updated if nothing else changes.
 inline constexpr auto kTimesEvery = std::chrono::seconds(1);
 
 class JobViews {

@@ -275,8 +275,8 @@ void Jobs::advance(int64_t job_id) {
   finish(job, job.row.cancelling ? JobState::kCancelled : JobState::kSucceeded, absl::OkStatus());
 }
 
-// Asks for more trials of parts that are faster than their fused group, then tries the winning plans of the parts on
-// the group.
+// Asks for more trials of the parts that replace a slower fused group, then tries the winning plans of these parts on
+// the fused group.
 absl::Status Jobs::need_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches) {
   const std::set<std::string> parts = parts_in_use(*job.plan, launches);
   for (const PlannedGroup& group : job.plan->groups) {

@@ -42,8 +42,8 @@ struct ActiveJob {
   std::map<std::string, int64_t> searches;  // id of the search of each group, by the group's key
   std::set<std::string> searched;           // keys of the groups whose records this job made
   std::set<std::string> transferred;        // keys of the groups whose record has a plan from another environment
-  // The pairs of a fused group and a part of it for which the part's winning plan was considered for the group. A pair
-  // has the key of the group, and the key or the winning plan of the part.
+  // Pairs of a fused group's key and the key of one of its parts, or the part's winning plan translated to the group:
+  // the plans that were considered for fused groups already, so that each is tried once.
   std::set<std::pair<std::string, std::string>> compared;
   std::optional<Clock::time_point> deadline;
   // When the job's promotions end; set once the job is cancelled or its budget is over.

@@ -1,8 +1,8 @@
 // Why leases end without a report, and what follows for the batch. A worker that is preempted, drained or restarted
 // says nothing about its candidates, and one that vanishes says little. So a batch whose workers were lost is halved
-// until single candidates are left. A single candidate is given up once several workers were lost with it. These must
-// be different workers if there is more than one, and so many losses that chance is unlikely at the rate at which all
-// other leases are lost (docs/design/service.md#lost-leases).
+// until single candidates are left. A single candidate is given up once several workers were lost with it: different
+// workers if more than one can measure it, and so many that chance is an unlikely cause at the rate at which workers
+// are lost with other leases (docs/design/service.md#lost-leases).
 #pragma once
 
 #include <cstddef>

@@ -176,7 +176,8 @@ void Leases::recovered() {
   recovering_ = false;
 }
 
-// Leases a batch to the call to which the queue assigned it. Returns nullopt if the batch is not ready any more.
+// Leases a batch to the worker's call to which the ready queue assigned it. Returns nullopt if the batch is not ready
+// any more.
 absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch_id,
                                                         const ReadyQueue::Request& request) {
   if (!workers_->heard(request.worker, request.epoch)) return not_registered(request.worker, request.epoch);

@@ -1,5 +1,5 @@
 // The batches that are ready or leased, with the deadlines of their leases. A batch is leased in the store before it is
-// given to a worker, and the store decides which report counts, so this object's state may be lost.
+// given to a worker, and the store decides which report counts, so a crash that loses this object's state does no harm.
 //
 // All functions may be called from any thread. The lock guards the maps and flags only: it is released around SQL, and
 // the callbacks run without it. See impl.h for the order of locks.
@@ -25,7 +25,8 @@ struct Offer {
   int64_t search_id = 0;
   Device device;
   // Batches with a smaller order are given out first. The order consists of the time when the round is due
-  // (compiler/search/budget.h), the job's id (older jobs first), and the group's negative weight (heavy groups first).
+  // (compiler/search/budget.h), the job's id (older jobs first), and the group's launches x bytes with a minus sign
+  // (heavy groups first).
   ReadyQueue::Order order;
   // The batch's row in the store. A lease that the batch had when the coordinator started gets a full new term.
   BatchRow row;
@@ -82,10 +83,12 @@ class Leases {
   // Whether a worker has a lease of the batch, or a worker that was heard from lately may get one. Also true in the
   // first seconds after a start, while workers reconnect.
   bool can_be_had(const std::string& batch_id) const;
-  // Says that a search will be taken up: until arrived(), a renewal of an unknown lease may be for it and gets kOk.
+  // Says that a search has open batches in the store which it will offer again: until arrived(), a renewal of an
+  // unknown lease may belong to one of them and gets kOk.
   void expect(int64_t search_id);
   void arrived(int64_t search_id);
-  // Says that all searches that were open when the coordinator started are live or were passed to expect().
+  // Says that all jobs from before the restart are taken up, so that expect() was called for each of their searches
+  // that has open batches.
   void recovered();
 
   // --- Functions for workers

@@ -18,12 +18,12 @@ struct LookedUp {
   double saved_s = 0;            // seconds of workers' time that the searches for the kernels in `hits` had taken
 };
 
-// Returns the counts for the result of a job that was answered from the store as a whole.
+// Returns the counts of kernels for the result of a job that the store answered as a whole: all are hits.
 inline LookedUp found_in(const JobResult& result) {
   return {static_cast<int64_t>(result.groups.size()), 0, result.compile_s + result.check_s + result.measure_s};
 }
-// Returns the counts for the result of a job that was not answered as a whole. `records`: the records of the job's
-// groups, by key.
+// Returns the counts of kernels for the result of a job that the store did not answer as a whole. `records`: the
+// records of the job's groups, by key.
 inline LookedUp found_in(const JobResult& result, const std::map<std::string, KernelRecord>& records) {
   LookedUp known;
   for (const GroupResult& group : result.groups) {
@@ -38,7 +38,7 @@ inline LookedUp found_in(const JobResult& result, const std::map<std::string, Ke
   return known;
 }
 
-// The sum of the counts of all jobs since the coordinator started. Thread-safe.
+// The sum of the LookedUp of all jobs that ended with a result since the coordinator started. Thread-safe.
 class LookedUpSum {
  public:
   void add(const LookedUp& more) {

@@ -54,8 +54,8 @@ absl::Status Jobs::need(ActiveJob& job, const PlannedGroup& group, int64_t trial
   wanted.team = job.row.team;
   WL_ASSIGN_OR_RETURN(SearchRow row, store_->open_search(job.row.id, wanted, asked.retune));
   if (record && record->search_id == row.id && satisfies(record->record, trials, asked.budget_s)) {
-    // The job is a retune. Before the coordinator restarted, the job's search of this group had already made this
-    // record.
+    // The job searches anew (TuneOptions::retune), and its search of this group had already made this record before the
+    // coordinator restarted.
     job.records.insert_or_assign(group.key, std::move(record->record));
     job.searched.insert(group.key);
     return absl::OkStatus();
@@ -64,7 +64,7 @@ absl::Status Jobs::need(ActiveJob& job, const PlannedGroup& group, int64_t trial
   return need_search(job, group, trials, *search, std::move(record));
 }
 
-// Lets the job join a search. `record`: the store's record of the key, if it has one.
+// Lets the job join the search of a group. `record`: the store's record of the group's key, if it has one.
 absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
                                std::optional<RecordRow> record) {
   const TuneOptions& asked = job.row.options;

@@ -1,4 +1,4 @@
-// Makes the plans of jobs, in the pools beside the engine's thread.
+// Makes the plans of jobs, on the threads of the event loop's pools.
 #include "server/engine/bounds/turns.h"
 #include "server/engine/jobs.h"
 

@@ -8,7 +8,8 @@
 namespace wl {
 namespace {
 
-// There are several threads, so that several leases can share one commit of the store.
+// Number of threads that lease batches and answer calls: several, so that several leases can share one commit of the
+// store.
 constexpr int kAnswerThreads = 4;
 
 std::string class_of(const std::vector<Device>& devices, const std::string& team) {
@@ -225,8 +226,8 @@ void ReadyQueue::match(const std::string& of) {
       const Ready& batch = places_.at(batch_id).batch;
       call = longest_waiting(batch);
       if (call != nullptr || batch.avoid.empty())
-        // Batches of a class differ only in `avoid`: if no call suits a batch that all workers may get, no call suits a
-        // later batch either.
+        // Which calls suit a batch of a class depends only on its `avoid`: if no call suits a batch that all workers
+        // may get, no call suits a later batch either.
         break;
     }
     if (call == nullptr) return;
@@ -253,8 +254,8 @@ std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Ready& batch) const
 
 bool ReadyQueue::take_best(LeaseCall& call) {
   if (static_cast<int>(call.given.size()) >= std::max(1, call.request.max)) return false;
-  // The values by which batches are compared, in this order: priority, share of the team, order of the batch. The
-  // batch with the least values is given first.
+  // The values by which batches are compared, in this order: priority (negated), candidates given to the team so far
+  // (served_), order of the batch. The batch with the least values is given first.
   using Turn = std::tuple<int64_t, double, std::pair<Order, std::string>>;
   std::optional<Turn> best;
   auto of = ready_.end();

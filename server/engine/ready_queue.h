@@ -1,8 +1,9 @@
-// The batches that are ready, ordered within each class of device, team and priority, and the calls that wait for a
-// batch. A batch that becomes ready is given to the call that suits it and has waited longest, and only that call is
-// woken. If several batches are ready for a call, those of teams with the highest priority come first; among teams of
-// one priority, those of the team that was given the fewest candidates in proportion to its weight since it last had
-// nothing ready (start-time fair queueing, after P. Goyal, H. M. Vin and H. Cheng, SIGCOMM 1996).
+// The batches that are ready to be leased, ordered within each class of device, team and priority, and the calls of
+// workers that wait for a batch. A batch that becomes ready is given to the call that suits it and has waited longest,
+// and only that call is woken. If several batches are ready for a call, those of teams with the highest priority come
+// first; among teams of one priority, those of the team that was given the fewest candidates, in proportion to its
+// weight, since it last had no ready batch (start-time fair queueing, after P. Goyal, H. M. Vin and H. Cheng, SIGCOMM
+// 1996).
 //
 // All functions may be called from any thread. The lock is the innermost one of the engine: it may be taken under that
 // of Leases, and only the callback `paused` is called under it. Batches are leased, and calls answered, on the queue's
@@ -125,7 +126,7 @@ class ReadyQueue {
   mutable std::mutex mutex_;  // guards the members declared below, except the threads
   std::condition_variable changed_;
   std::map<std::string, BatchClass> ready_;     // ready batches by class; a class without batches has no entry
-  std::map<std::string, Place> places_;         // where each ready batch is, by id of the batch
+  std::map<std::string, Place> places_;         // each ready batch and its class's key in ready_, by id of the batch
   std::map<std::string, WorkerClass> waiting_;  // waiting calls by class of worker; a class without calls has no entry
   // By priority and team: the number of candidates given to the team, divided by the team's weight.
   std::map<std::pair<int64_t, std::string>, double> served_;

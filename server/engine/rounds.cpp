@@ -30,7 +30,7 @@ int64_t launches_of(const PlannedGroup& group) {
   return std::max({group.fused_count, group.between_count, group.part_count});
 }
 
-// Returns the limits of a GPU's units, against which a worker checks compiled kernels; all zero for CPUs.
+// Returns the limits of a GPU's multiprocessors, against which a worker checks compiled kernels; all zero for CPUs.
 CodeLimits limits_of(const Device& device) {
   const auto row = target_named(device.target);
   return row.ok() ? code_limits((*row)->gpu) : CodeLimits{};
@@ -100,7 +100,7 @@ int64_t Searches::most_rounds(const Search& search) {
   return at->second;
 }
 
-// Makes a round in the pool and offers it. `stored`: the row of a round that the store already has.
+// Makes a round in the pool and offers it. `stored`: the row of the round's batch, if the store has the batch already.
 void Searches::prepare(Search& search, MakeRound make, const std::optional<BatchRow>& stored) {
   search.working = true;
   search.preparing = stored;

@@ -120,7 +120,8 @@ Search* Searches::find(int64_t id) {
   return found == searches_.end() ? nullptr : &found->second;
 }
 
-// Returns the search if it is still the same object: null if it was dropped, even if its row was taken up again.
+// Returns the live search with this id and token. Null: that search was dropped, even if a later object has taken up
+// the same row of the store.
 Search* Searches::find(int64_t id, uint64_t token) {
   Search* const search = find(id);
   return search == nullptr || search->token != token ? nullptr : search;

@@ -49,7 +49,7 @@ struct Search {
   double bound_ns = 0;    // lower bound in ns of the kernel's time, by nominal rates of the machine
   double floor_ns = 0;    // lower bound in ns by peak rates: a measured time below it counts as an error
   bool cold = false;      // whether kernels are timed with cold caches, which is part of the key
-  int64_t at_once = 0;    // number of rounds measured at the same time; 0: it follows from the number of workers
+  int64_t at_once = 0;    // number of rounds measured at once; 0: it follows from the numbers of workers and searches
   bool working = false;   // whether the pool is running a task of this search
   bool building = false;  // whether the task that the pool is running compiles the kernel to be promoted
   struct OpenBatch {
@@ -92,12 +92,12 @@ class SearchObserver {
   virtual ~SearchObserver() = default;
   virtual void on_round(const Search& search) = 0;  // called when the trials of a round were reported
   virtual void on_record(const Search& search, const KernelRecord& record, Origin origin) = 0;
-  // The search has promoted its best plans so far, if any kernel is correct, and goes on.
+  // Called when the search has promoted its best plans so far, if any kernel is correct; the search goes on.
   virtual void on_interim(const Search& search) = 0;
-  // The plan of another environment's record computes wrong values in this environment, or cannot be generated. The
-  // search goes on; the callee may end jobs and thereby delete the search.
+  // Called when the plan of another environment's record computes wrong values in this environment, or cannot be
+  // generated. The search goes on; the callee may end jobs and thereby delete the search.
   virtual void on_lost(const Search& search) = 0;
-  // The search has ended. The callee may end jobs and thereby delete the search.
+  // Called when the search has ended. The callee may end jobs and thereby delete the search.
   virtual void on_end(const Search& search) = 0;
   virtual void on_failure(const Search& search, const absl::Status& status) = 0;
   // Returns the trace id of the oldest job that needs the search.
@@ -126,8 +126,8 @@ class Searches {
   const Search& at(int64_t id) const { return searches_.at(id); }
 
   void mark(const Search& search) { loop_->mark(search.row.id); }  // makes the search's step due
-  // Makes the steps of searches due that may have more rounds measured at once than now. Ends confirmations for which
-  // no worker is left.
+  // Makes due the step of each search that may have more rounds measured at once than it has now. Ends confirmations
+  // for which no worker is left.
   void tick();
   void step(int64_t id);
   void on_trials(int64_t id, const std::string& batch_id, const std::vector<Trial>& trials, const std::string& worker);

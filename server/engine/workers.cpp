@@ -10,20 +10,21 @@ namespace wl {
 namespace {
 
 constexpr auto kReturns = std::chrono::seconds(1);
-// Maximum number of open calls of Attend of one process. Several may be open, because a broken connection is noticed
-// late.
+// Maximum number of open Attend calls of one worker process. Several may be open, because the coordinator notices a
+// broken connection late.
 constexpr int kMostAttending = 8;
 constexpr auto kForgotten = std::chrono::hours(1);
-// A worker that was silent for this long may be gone: one that measures renews its lease every third of a term.
+// A worker that was silent for this long may be gone: while it measures, it renews its lease after every third of the
+// lease's term.
 constexpr auto kAway = std::chrono::seconds(10);
 
-// Returns the name of the package that has the library that a job asks for.
+// Returns the package that contains the library of matrix products (TuneOptions::libraries) that a job asks for.
 std::string package_of(const TuneOptions& asked) {
   const Library* const library = library_named(asked.libraries);
   return library == nullptr ? asked.libraries : std::string(library->package);
 }
 
-// Checks that the library that a job asks for exists for the job's target.
+// Checks that the library of matrix products that a job asks for is one for the job's target.
 absl::Status library_fits(const TuneOptions& asked) {
   const Library* const library = library_named(asked.libraries);
   const std::string family = asked.target.substr(0, asked.target.find(':'));
@@ -67,7 +68,7 @@ absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, c
   State& worker = workers_[name];
   if (worker.epoch > given) return given;  // a newer process has registered under this name meanwhile
   if (worker.epoch != given)
-    worker.waiting = worker.attending = 0;  // Calls of the older process do not count for the new one.
+    worker.waiting = worker.attending = 0;  // open calls of the older process do not count for the new one
   worker.epoch = given;
   worker.serves = {devices, team, machine, rates};
   note(&worker);

@@ -1,5 +1,5 @@
 // The registered workers, by name, with their devices and the time when they were last heard from. All functions may be
-// called from any thread. None calls another part of the engine, and none holds the lock while it uses the store.
+// called from any thread. No function calls another part of the engine, or holds the mutex while it uses the store.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ inline std::string on_machine(const std::string& machine) {
 
 class Workers {
  public:
-  // A worker is alive until it has been silent for two terms of a lease. `row`: as in EngineOptions::machine_row.
+  // A worker counts as alive until it has been silent for two lease terms. `row`: as in EngineOptions::machine_row.
   Workers(Store* store, Clock::duration term, MachineRow row = EngineOptions().machine_row)
       : store_(store), term_(term), row_(std::move(row)) {}
 
@@ -51,13 +51,14 @@ class Workers {
   // one is unknown. Such workers do not confirm each other.
   bool may_be_one(const std::string& a, const std::string& b) const;
 
-  // attend() and left() note that a worker process begins and ends a call of Attend. FailedPrecondition: the process is
-  // not registered under this epoch. ResourceExhausted: it has too many open calls.
+  // attend() and left() note that a worker process begins and ends a call of Attend. may_attend() only checks the
+  // process's epoch. FailedPrecondition: the process is not registered under this epoch. ResourceExhausted, from
+  // attend() alone: the process has too many open calls of Attend.
   absl::Status attend(const std::string& name, uint64_t epoch);
   void left(const std::string& name, uint64_t epoch);
   absl::Status may_attend(const std::string& name, uint64_t epoch);
   // Returns, by name and epoch, the worker processes that were lost since the last call of this function: their last
-  // call of Attend ended, and they were not heard from within a second.
+  // call of Attend ended, and they were not heard from within a second afterwards.
   std::vector<std::pair<std::string, uint64_t>> take_lost();
 
   // While such an object lives, its worker counts as waiting for work, and so as alive.

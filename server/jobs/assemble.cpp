@@ -1,4 +1,4 @@
-// Makes the result of a job from records.
+// Makes the result of a job from its plan and the records of its groups.
 #include <algorithm>
 
 #include "server/jobs/job_plan.h"
@@ -6,8 +6,8 @@
 namespace wl {
 namespace {
 
-// A fused group is replaced by its parts only if their total time is below this share of the group's time, so that the
-// gain is more than noise.
+// A fused group is replaced by its parts (groups of a less fused cover) only if their total time is below this share of
+// the group's time, so that the gain is more than noise.
 constexpr double kSplitGain = 0.97;
 
 double default_of(const KernelRecord& record) {
@@ -68,7 +68,7 @@ class Chooser {
     if (parts.empty()) return false;
     const double parts_ns = parts_time(at);
     const KernelRecord* own = record_of(at);
-    // If the group's only part is the same group, one level further, the decision is the one for that part.
+    // If the group's only part is the same group on the next level, that level decides whether the group is split.
     if (parts.size() == 1 && launch_of(parts[0]).group == launch_of(at).group) return splits(parts[0]);
     if (parts_ns < 0 || own == nullptr) return parts_ns >= 0;
     if (plan_.keeps_groups) return false;

@@ -100,8 +100,8 @@ class RealGroup : public GroupCompiler {
   }
 
   std::vector<std::string> seeds() const override {
-    // The library's plans alternate with those of generated kernels, so that even the first round, which may be the
-    // only one, has both kinds.
+    // Plans for kernels of a vendor's library alternate with plans for generated kernels, so that even the first round,
+    // which may be the only one, has both kinds.
     const std::vector<std::string> of_library = untried_of_library({}, static_cast<int>(space_.seeds.size()));
     std::vector<std::string> plans;
     for (size_t i = 0; i < space_.seeds.size(); ++i) {
@@ -118,7 +118,8 @@ class RealGroup : public GroupCompiler {
     std::vector<Observed> observed;
     std::set<Point> seen;
     for (const PlanOutcome& trial : trials) {
-      // Trials with plans of an older version that this space does not have are left out.
+      // Trials of plans that this space does not have are left out: plans of the library's kernels or of an older
+      // version.
       const Point* point = parsed_.point_of(space_, trial.plan);
       if (point == nullptr) continue;
       seen.insert(*point);
@@ -176,14 +177,15 @@ class RealGroup : public GroupCompiler {
   }
 
  private:
-  // Whether a plan is for a kernel of the library.
+  // Whether a plan is for a kernel of the vendor's library, and not for a generated kernel.
   bool of_library(const std::string& plan) const {
     return library_ && absl::StartsWith(plan, cat(library_->space.prefix, " "));
   }
   const Space& space_of_plan(const std::string& plan) const { return of_library(plan) ? library_->space : space_; }
 
-  // Returns at most n plans of the library's kernels that were not tried yet. A group has only a handful of such plans,
-  // so all of them are tried in the first rounds, beside the strategy's proposals. The strategy is not told of them.
+  // Returns at most n plans for kernels of the vendor's library that were not tried yet. A group has only a handful of
+  // such plans, so all of them are tried in the first rounds, beside the strategy's proposals. The strategy is not told
+  // of them.
   std::vector<std::string> untried_of_library(const std::vector<PlanOutcome>& trials, int n) const {
     std::vector<std::string> plans;
     if (!library_) return plans;

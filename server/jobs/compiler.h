@@ -36,7 +36,7 @@ class GroupCompiler {
   // result depends on the arguments only.
   virtual std::vector<std::string> propose(const std::string& strategy, const std::vector<PlanOutcome>& trials, int n,
                                            uint64_t seed) const = 0;
-  // Returns the plan as this version writes it; unchanged if it is no plan of this group's space.
+  // Returns the plan as this version of the program writes it; unchanged if it is no plan of this group.
   virtual std::string current(const std::string& plan) const { return plan; }
   // Returns at most n plans of this space from winners of similar groups, those of the most similar groups first.
   virtual std::vector<std::string> nearest(const std::vector<KnownPlan>& /*known*/, int /*n*/) const { return {}; }
@@ -61,7 +61,7 @@ class Compiler {
                                                     Work* work) const = 0;
   // Whether `cover` is chosen again once kernels have measured times.
   virtual bool refines(const std::string& cover) const = 0;
-  // Returns the names of the simpler covers against which `cover` is timed whole.
+  // Returns the names of the simpler covers against which `cover` is timed as a whole.
   virtual std::vector<std::string> simpler(const std::string& /*cover*/) const { return {}; }
   virtual absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine, const std::string& cover,
                                                    Work* work) const = 0;

@@ -5,7 +5,7 @@
 namespace wl {
 namespace {
 
-// Times of two machines of one kind under different load differ by less than this factor.
+// Two times of one kernel, on two machines of one kind under different load, differ by less than this factor.
 constexpr double kFactor = 2;
 // Two workers disagree if one of them finds a kernel faster than the default schedule by more than this share, and the
 // other one finds it slower by more than this share.
@@ -38,7 +38,7 @@ std::string timed(const Claim& claim) {
 }
 
 // Returns why two claims cannot agree, whatever their times are: one is not correct or has no worker, both are of one
-// principal, or the objects differ. Empty if none of these is the case.
+// principal, or the workers built different objects. Empty if none of these is the case.
 std::string other_kernel(const Claim& a, const Claim& b) {
   for (const Claim* claim : {&a, &b})
     if (claim->winner.outcome != Outcome::kCorrect || claim->worker.empty()) return said(*claim);

@@ -32,11 +32,12 @@ enum class Closeness {
 };
 
 // Returns, for people, why two workers disagree on a kernel; empty if they agree: they have different principals, both
-// found it correct and built the same bytes, and their times are close.
+// found the kernel correct and built the same object, byte for byte, and their times are close.
 std::string difference(const Claim& a, const Claim& b, Closeness closeness);
 
-// Returns, for people, why a worker's claim is wrong if two others agree: the worker built other bytes, had another
-// outcome, or was much faster. Empty if the claim may be right: load makes times longer, never shorter.
+// Returns, for people, why a worker's claim is wrong if two others agree: the worker has the principal of `first`,
+// built another object, had another outcome, or was much faster. Empty if the claim may be right, such as one of a
+// longer time: load makes times longer, never shorter.
 std::string refutation(const Claim& claim, const Claim& first, const Claim& second);
 
 // Returns the indices of the first two claims that agree.
@@ -46,8 +47,8 @@ std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims
 absl::StatusOr<Round> confirming_round(const SearchInput& input, int64_t phase,
                                        const std::vector<PlannedTrial>& candidates, uint64_t check_seed);
 
-// Sets in the record what two workers agreed on. The one with the longer samples counts as the measurer and the other
-// as the confirmer, so that neither can make a kernel look faster than the other has seen it.
+// Sets the fields of the record that follow from two claims that agree. The worker with the longer times counts as the
+// measurer and the other worker as the confirmer, so that no worker alone can make a kernel look faster than it is.
 void confirm(const Claim& first, const Claim& second, KernelRecord* record);
 
 }  // namespace wl

@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kGroupSteps = 50;  // steps that a Work counts for making the text and key of one group
+constexpr uint64_t kGroupSteps = 50;  // steps of Work that making the text and key of one group costs
 // The version of keys, to be raised when the ABI of kernels, the numerics policy or the way of measuring changes.
 constexpr int kKeyVersion = 1;
 // The name of the way in which products of f32 are rounded. There is only one way now; its name stays part of keys, so
@@ -26,7 +26,7 @@ class PlanBuilder {
  public:
   PlanBuilder(JobPlan* plan, const TuneOptions& options) : plan_(plan), options_(options) {}
 
-  // Plans a launch of a group. `counted`: which of the planned group's numbers of launches is incremented.
+  // Plans a launch of a group. `counted`: the member of PlannedGroup that counts this launch.
   PlannedLaunch add(const Group& group, int64_t PlannedGroup::*counted) {
     Graph graph = extract(plan_->graph, group);
     const std::string key = problem_key(graph, plan_->device, options_);
@@ -52,9 +52,9 @@ class PlanBuilder {
   std::unordered_map<std::string, int> by_key_;
 };
 
-// Returns the parts of every fused launch. A part belongs to the fused launch that computes the values that the part
-// stores. If no launch computes them, because fusion made them unnecessary, the part belongs to the launch that has
-// most ops in common with it.
+// Returns for every launch of the cover `fused` its parts, which are launches of the cover `parts`. A part belongs to
+// the fused launch that computes the values that the part stores. If no launch computes them, because fusion made them
+// unnecessary, the part belongs to the launch that has most ops in common with it.
 std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts) {
   std::unordered_map<NodeId, std::vector<size_t>> computed_by;
   for (size_t f = 0; f < fused.groups.size(); ++f)
@@ -83,7 +83,7 @@ std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options) {
   Encoder key("warploom.problem", kKeyVersion);
   key.text(graph_hash(group)).text(device.fingerprint()).text(kProducts).text(options.cold ? "cold" : "warm");
-  // A device without libraries adds nothing to the key, so that keys of records without libraries stay the same.
+  // A device without vendor libraries adds nothing to the key, so that keys of records without them stay the same.
   if (!device.libraries.empty()) key.text(device.libraries);
   return key.hash();
 }

@@ -19,7 +19,7 @@ struct PlannedGroup {
   std::string key;
   std::string name;  // name of the group for people, by describe_group()
   Graph graph;
-  std::string text;  // the graph as a text
+  std::string text;  // `graph` as text
   Problem problem;
   int64_t ops = 0, bytes = 0;
   double flops = 0;
@@ -39,7 +39,7 @@ struct PlannedLaunch {
 };
 
 struct JobPlan {
-  Graph graph;  // the job's graph, simplified and laid out for the cover
+  Graph graph;  // the job's graph, simplified, with its values in the layout that the cover needs
   std::string graph_hash;
   Device device;
   Machine machine;
@@ -55,7 +55,8 @@ struct JobPlan {
   double enumerate_s = 0;  // seconds that planning took, set by the caller of make_plan() for reports
 };
 
-// Keys. A key and the environment together contain everything that may change what a kernel computes or its time.
+// Return the key and the environment of a group's record. The two together contain everything that may change what a
+// kernel of the group computes, or its time.
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options);
 std::string environment_of(const Device& device);
 // Returns the id under which a team ("": none) stores the answer to a whole job: a hash of graph text, device,
@@ -86,8 +87,8 @@ absl::StatusOr<std::vector<Chosen>> choose_launches(const JobPlan& plan, const R
 // Returns the keys of the parts that choose_launches() runs instead of fused groups. They are worth a search.
 std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<Chosen>& launches);
 
-// Returns the groups that are replaced by their parts, each paired with one of these parts, as indices of groups: the
-// winning plan of the part may suit the whole group, too.
+// Returns pairs of a group that is replaced by its parts and one of these parts, both as indices in JobPlan::groups.
+// The winning plan of the part may suit the whole group, too.
 std::set<std::pair<int, int>> replaced_groups(const JobPlan& plan, const std::vector<Chosen>& launches);
 
 // Makes the result of a job. `searched`: keys whose records this job made; the source of all other keys is "cached".

@@ -64,10 +64,10 @@ Round final_round(const SearchInput& input, int64_t phase, int finalists);
 // Returns the round that promotes a record of another environment (other compilers): the record's plan and the default
 // schedule, which are verified and timed before the plan is served.
 Round transfer_round(const SearchInput& input, int64_t phase, const KernelRecord& elsewhere);
-// Whether the plan of a record from elsewhere was correct in this environment.
+// Whether the plan of a record of another environment was correct in this one. `finals`: the trials of its promotion.
 bool holds_here(const KernelRecord& elsewhere, const std::vector<Trial>& finals);
 
-// Returns the figures by which rounds are divided among searches, such as the best time after each round so far.
+// Returns the figures by which the engine shares out rounds among searches, such as the best time after each round.
 Standing standing_of(const SearchInput& input, int64_t launches, double bound_ns);
 
 // Whether most finalists were slower than the same plans in the rounds, by more than the noise of one machine. If so,

@@ -11,19 +11,19 @@
 namespace wl {
 namespace {
 
-constexpr double kSameTime = 1.01;  // covers whose times differ by less than this factor are equally fast
+constexpr double kSameTime = 1.01;  // covers whose times differ by less than this factor count as equally fast
 // A cover that was timed after the first part of its kernels' trials may become faster by this factor once its
 // kernels have had all trials.
 constexpr double kContender = 1.15;
 constexpr double kLost = 1.2;  // a chain that is slower than the fastest by this factor is dropped after some rounds
-// A time is confirmed if kConfirm samples are within this factor of it, or more than half of the samples if that is
-// fewer.
+// A cover's time is confirmed if kConfirm of its samples (or more than half of them, if that is fewer) are at most
+// kConfirmWithin times as long as the cover's time.
 constexpr size_t kConfirm = 4;
 constexpr double kConfirmWithin = 1.03;
 constexpr int64_t kFirstPart = 4;  // the kernels of simpler covers first get a job's trials divided by this number
 
-// The numbers that a batch gives to the values of a job result: first the inputs and outputs of the graph, then the
-// intermediates.
+// Numbers the buffers of a job result for a batch: first the inputs and outputs of the graph, then the intermediate
+// values.
 class ChainValues {
  public:
   ChainValues(const WholeCover& cover, std::vector<BufferSpec>* buffers) {
@@ -53,7 +53,7 @@ class ChainValues {
   const std::vector<int64_t>& intermediates() const { return intermediates_; }
 
  private:
-  std::vector<int> of_;  // for each buffer of the result, the number of its value
+  std::vector<int> of_;  // for each buffer of the job result, its number in the batch
   std::vector<int64_t> intermediates_;
 };
 

@@ -1,6 +1,6 @@
 // Covers of a graph that are timed as a whole: the batch in which a worker times them in turns, and the choice among
-// them (docs/design/covers.md#whole-covers). Pure functions, so a restarted coordinator asks for the same and decides
-// the same.
+// them (docs/design/covers.md#whole-covers). Pure functions, so a restarted coordinator asks for the same batch and
+// makes the same choice.
 #pragma once
 
 #include <string>

@@ -12,7 +12,8 @@ namespace {
 namespace ge = grpc::experimental;
 using Clock = std::chrono::steady_clock;
 
-// Returns the calls that wait for something to happen, so that their time says nothing about the coordinator's speed.
+// Returns the methods whose calls wait for something to happen, so that their durations say nothing about the
+// coordinator's speed.
 const std::set<std::string>& waiting_methods() {
   static const std::set<std::string> kMethods = {"/warploom.v1.WorkerService/AcquireLeases",
                                                  "/warploom.v1.WorkerService/Attend",
@@ -20,7 +21,7 @@ const std::set<std::string>& waiting_methods() {
   return kMethods;
 }
 
-// Counts one call, and lives as long as that call.
+// Counts one call of the server, and lives as long as that call.
 class CallCounter final : public ge::Interceptor {
  public:
   CallCounter(Metrics* metrics, const char* method) : metrics_(metrics), method_(method) {}

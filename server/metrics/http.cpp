@@ -17,7 +17,7 @@ constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr const char* kForeignHost =
     "Host: without TLS this is for programs of this machine, under the name localhost or 127.0.0.1\n";
 
-// The request that this thread answers, kept here because the library's request has no place for the certificate.
+// The request that this thread answers, kept here because httplib::Request has no field for the certificate.
 thread_local const HttpAsked* asked_now = nullptr;
 
 HttpQuestion question_of(const httplib::Request& request) {
@@ -35,7 +35,7 @@ void send(const HttpAnswer& answer, httplib::Response& response) {
   response.status = answer.status;
   for (const auto& [name, value] : answer.headers) response.set_header(name, value);
   if (answer.body == nullptr || answer.body->empty()) return;
-  // The body is passed as a content provider with a known length, because the library does not compress such bodies:
+  // The body is passed as a content provider with a known length, because httplib does not compress such bodies:
   // compressing with Brotli, which browsers accept, would take as long as all the rest of a request.
   response.set_content_provider(answer.body->size(), answer.type,
                                 [body = answer.body](size_t offset, size_t length, httplib::DataSink& sink) {
@@ -43,7 +43,7 @@ void send(const HttpAnswer& answer, httplib::Response& response) {
                                 });
 }
 
-// A stream in memory, from which the library reads a request and to which it writes the answer.
+// A stream in memory, from which httplib reads a request and to which it writes the answer.
 class InMemory final : public httplib::Stream {
  public:
   explicit InMemory(std::string_view request) : request_(request) {}
@@ -87,11 +87,11 @@ bool is_own_name(std::string_view host) {
 }
 
 struct HttpServer::Impl {
-  // The library parses requests, routes them and writes answers. HttpDoor (http_door.h) manages the connections,
-  // because the library would occupy a thread for each connection as long as its caller likes.
+  // The library httplib parses requests, routes them and writes answers. HttpDoor (http_door.h) manages the
+  // connections, because httplib would occupy a thread for each connection as long as its caller likes.
   class Routes final : public httplib::Server {
    public:
-    // Binds a socket, which the caller owns, and returns its descriptor; -1 if that fails. The library keeps the
+    // Binds a socket, which the caller owns, and returns its descriptor; -1 if that fails. httplib::Server keeps the
     // descriptor as well: without one it takes itself for stopped and omits the bodies of answers.
     int bind(const std::string& host, int* port) {
       const bool bound = *port == 0 ? (*port = bind_to_any_port(host.c_str())) > 0 : bind_to_port(host.c_str(), *port);
@@ -149,7 +149,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& 
   server.set_payload_max_length(0);
   server.set_pre_routing_handler([pages = options.pages](const httplib::Request& request, httplib::Response& response) {
     using httplib::Server;
-    // Range requests are refused: no page needs them, and the library would send any number of overlapping ranges.
+    // Range requests are refused: no page needs them, and httplib would send any number of overlapping ranges.
     if (!request.ranges.empty()) {
       send({.status = 416, .type = {}, .body = {}, .headers = {}}, response);
       return Server::HandlerResponse::Handled;
@@ -176,7 +176,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& 
     answer.status = why.empty() ? 200 : 503;
     answer.set_content(why.empty() ? "ready\n" : why + "\n", kText);
   });
-  // This replaces the library's own options. They include SO_REUSEPORT, with which two processes could serve at one
+  // This replaces httplib's own socket options. They include SO_REUSEPORT, with which two processes could serve at one
   // port.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;

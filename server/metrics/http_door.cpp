@@ -31,7 +31,8 @@ namespace {
 
 using HttpClock = std::chrono::steady_clock;
 
-// Numbers of epoll events: the listening socket and the wake-up. Connections have numbers above kFirst.
+// Numbers that epoll events carry: those of the listening socket and of the wake-up descriptor. Connections have
+// numbers above kFirst.
 constexpr uint64_t kListening = 0, kWake = 1, kFirst = 2;
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
 constexpr int kMostRequests = 100;  // most requests on one connection
@@ -66,7 +67,7 @@ struct HttpDoor::Impl {
   Connections all;
   std::map<std::string, size_t> of_peer;
   size_t held = 0;                       // bytes of all answers that are not sent yet
-  HttpClock::time_point accept_again{};  // nothing is accepted before this time, because no descriptor was left
+  HttpClock::time_point accept_again{};  // when to accept again, after no file descriptor was left for a connection
   bool accepting = true;
 
   std::mutex mutex;  // guards the next four members
@@ -130,7 +131,7 @@ HttpDoor::~HttpDoor() {
   for (const int fd : {impl.listening, impl.epoll, impl.wake}) close(fd);
 }
 
-// The function of a thread that makes answers.
+// Makes answers to requests until the object is destroyed. Runs on each of `threads`.
 void HttpDoor::Impl::work() {
   std::unique_lock lock(mutex);
   for (;;) {
@@ -267,7 +268,8 @@ void HttpDoor::Impl::step(Connections::iterator at) {
   watch(at);
 }
 
-// Reads requests. Returns false if the caller has disconnected.
+// Reads from a connection until the head of a request is complete or no data is left. Returns false if the caller has
+// disconnected.
 bool HttpDoor::Impl::read(Connections::iterator at) {
   Connection& one = at->second;
   if (take_request(at)) return true;  // the request arrived together with the one before it
@@ -316,13 +318,13 @@ void HttpDoor::Impl::say(Connections::iterator at, HttpSaid what) {
   one.out = std::move(what.bytes);
   one.sent = 0;
   // The number of requests on a connection is limited, because a caller that asks without a pause could otherwise
-  // occupy this thread.
+  // occupy the thread that handles all connections.
   one.close = what.close || ++one.requests == kMostRequests;
   held += one.out.size();
   begin(one, Connection::State::kWriting);
 }
 
-// Sends the answer. Returns false if the connection has to be closed.
+// Sends as much of the answer as the socket takes now. Returns false if the connection has to be closed.
 bool HttpDoor::Impl::write(Connections::iterator at) {
   Connection& one = at->second;
   while (one.sent < one.out.size()) {

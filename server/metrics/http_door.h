@@ -36,11 +36,11 @@ struct HttpDoorOptions {
   std::function<bool(std::string_view head)> at_once;
   std::chrono::milliseconds request{10'000};  // time limit for a handshake, a request's head, or an idle connection
   std::chrono::milliseconds response{30'000};
-  // Most connections, in all and of one peer: an IPv4 address, or the first 64 bits of an IPv6 address.
+  // Most connections, in all and of one peer. A peer is an IPv4 address, or the first 64 bits of an IPv6 address.
   size_t connections = 1024, of_peer = 768;
   size_t head_bytes = 16 << 10;
   int threads = 8;
-  size_t waiting = 64;           // most requests that wait for a thread
+  size_t waiting = 64;           // most requests that wait for one of `threads`
   size_t held_bytes = 64 << 20;  // most bytes of answers that are not sent yet
 };
 

@@ -7,7 +7,8 @@
 namespace wl {
 namespace {
 
-// While the certificate and the key are being replaced and do not match, connections fail; later ones succeed.
+// Reads the server's certificate and key for one connection. While the two files are being replaced and do not match,
+// connections fail; later ones succeed.
 int read_certificate(SSL* session, void* argument) {
   const auto* files = static_cast<const TlsFiles*>(argument);
   const bool read = SSL_use_certificate_chain_file(session, files->cert.c_str()) == 1 &&
@@ -18,7 +19,7 @@ int read_certificate(SSL* session, void* argument) {
 }  // namespace
 
 bool set_up_tls(SSL_CTX* context, const TlsFiles* files) {
-  // OpenSSL must allow that an answer is sent in parts, and that its bytes are moved in memory between two parts.
+  // OpenSSL must allow that an answer is sent in parts, and that its buffer is moved in memory between two parts.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   // Sessions are not resumed, so that every connection shows its certificate anew.

@@ -89,7 +89,7 @@ struct Metrics::Impl {
                                    "Time from the beginning of a search to its first right kernel.");
   pm::Histogram& best = histogram("warploom_search_best_kernel_seconds",
                                   "Time from the beginning of a search to the kernel that was the fastest at its end.");
-  // The following metrics are set when Prometheus asks, in text().
+  // The following metrics are set in text(), when Prometheus asks for them.
   pm::Family<pm::Gauge>& ready = gauges("warploom_queue_candidates", "Candidates that wait for a worker.");
   pm::Family<pm::Gauge>& jobs = gauges("warploom_jobs", "Jobs that are not done.");
   pm::Family<pm::Gauge>& workers = gauges("warploom_workers", "Workers that have registered within the last hour.");

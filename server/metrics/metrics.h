@@ -15,7 +15,7 @@
 
 namespace wl {
 
-// Figures that are looked up when Prometheus asks.
+// Figures of a coordinator that are looked up when Prometheus asks for the metrics.
 struct CoordinatorState {
   std::map<std::string, int64_t> ready_candidates;  // number of candidates that wait for a worker, by target
   int64_t queued_jobs = 0, running_jobs = 0;
@@ -47,7 +47,7 @@ class Metrics {
   // for something to happen, so its duration is not recorded.
   void call_ended(const std::string& method, const std::string& code, double seconds, bool waits);
   void trials_stored(const std::vector<Trial>& trials);
-  // Count the questions to the upstream, and the records that were offered to it, by their outcome.
+  // Count a question to the upstream coordinator, or an offer of a record to it, by its outcome.
   void upstream_asked(const std::string& outcome);
   void upstream_offered(const std::string& outcome);
   void reverified(

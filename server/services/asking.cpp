@@ -12,8 +12,8 @@ using std::chrono::milliseconds;
 
 constexpr auto kJobPatience = std::chrono::seconds(5);  // how long a new job waits for the upstream before a search
 
-// The longest time that a call waits for the upstream, and the share of the time until the call's own deadline that it
-// may take. The rest is left to the caller, which may be a coordinator that has to answer its own caller.
+// The longest time that a call waits for the upstream, and the largest share of the time until the call's own deadline
+// that this wait may take. The rest is left to the caller, which may be a coordinator with a caller of its own.
 constexpr auto kPatience = milliseconds(1000);
 constexpr double kShareOfPatience = 0.7;
 

@@ -14,7 +14,7 @@ namespace wl {
 void ask_upstream(const Serving& serving, const grpc::CallbackServerContext& context,
                   const std::vector<Question>& questions, Upstream::Done done);
 
-// Returns the functions by which the engine asks `upstream`; both functions are empty if `upstream` is null.
+// Returns the functions by which the engine asks `upstream` for records and devices; empty ones if `upstream` is null.
 Elsewhere elsewhere_of(Upstream* upstream);
 
 }  // namespace wl

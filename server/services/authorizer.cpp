@@ -13,9 +13,9 @@
 namespace wl {
 namespace {
 
-constexpr const char kHealth[] = "/grpc.health.v1.Health/";  // path of calls about health, which every caller may make
+constexpr const char kHealth[] = "/grpc.health.v1.Health/";  // prefix of calls about health, open to every caller
 constexpr std::string_view kBearer = "Bearer ";
-constexpr int64_t kMostLinesPerSecond = 50;  // limit on log lines about refused calls
+constexpr int64_t kMostLinesPerSecond = 50;  // maximum number of log lines about refused calls in a second
 
 // Returns the roles that may call each method, by the method's path. The map is never destroyed, because gRPC's threads
 // read it even while the process ends.

@@ -25,7 +25,7 @@ namespace wl {
 
 struct AuthorizerOptions {
   int64_t owner = Connection::kUnknown;  // uid of the user that runs the coordinator
-  std::string callers;                   // name of the callers file (server/services/callers.h); empty: there is none
+  std::string callers;                   // name of the callers file (server/services/callers.h); empty: no such file
   // The trust domains whose certificates may carry a role in their name, spiffe://DOMAIN/warploom/ROLE; separated by
   // commas.
   std::string trust_domains;
@@ -34,7 +34,8 @@ struct AuthorizerOptions {
 
 class Authorizer {
  public:
-  // Reads the files. InvalidArgument, FailedPrecondition: a file or trust domain cannot be used; the message says why.
+  // Reads the files that the options name. InvalidArgument, FailedPrecondition: a file or trust domain cannot be used;
+  // the message says why.
   static absl::StatusOr<std::unique_ptr<Authorizer>> open(const AuthorizerOptions& options);
 
   // Returns gRPC credentials for connections of one kind, by which every call is checked. `connection` describes their
@@ -68,7 +69,7 @@ class Authorizer {
   // Checks an HTTP request as if it were a call of `path`, with the errors of check(). Returns what its caller may see.
   absl::StatusOr<Reader> admit(const std::string& path, const Connection& connection, const Shown& shown);
 
-  // Returns the machine that a row of the callers file names for a principal's workers; empty: none does. Thread-safe.
+  // Returns the machine that the callers file names for a principal's workers; empty: it has no such row. Thread-safe.
   std::string machine_of(const std::string& principal) const;
 
   // Returns the rules of a team; if the team has no row, the defaults of TeamRules. Thread-safe.

@@ -39,7 +39,7 @@ class KnownObjects {
     order_.pop_front();
   }
 
-  // Returns those of `digests` that the reader may know of, with a single query to the store.
+  // Returns those of `digests` whose objects the reader may know of, with a single query to the store.
   absl::StatusOr<std::set<std::string>> to(const Reader& reader, const std::vector<std::string>& digests) {
     std::set<std::string> known;
     std::vector<std::string> others;

@@ -39,7 +39,7 @@
 
 namespace wl {
 
-// What the principal of a user of this machine begins with; the user's number follows.
+// What the principal of a user of this machine begins with; the user's number (uid) follows.
 inline constexpr std::string_view kUserPrincipal = "uid:";
 
 // The rights that a row gives its callers.
@@ -66,7 +66,7 @@ struct Callers {
   // Parses the text of a file. InvalidArgument names the line, what was expected there and what was found.
   static absl::StatusOr<Callers> parse(const std::string& text, const std::string& file);
 
-  // Returns the row of a token, or nullptr. All rows are compared, so that the time does not reveal the token.
+  // Returns the row of a token, or nullptr. Compares all rows, so that the time it takes does not reveal the token.
   const TokenRow* find_token(std::string_view token) const;
   // Returns the machine on which a caller's workers run; empty: no row names it.
   std::string machine_of(const std::string& caller) const;

@@ -19,8 +19,8 @@
 namespace wl {
 namespace {
 
-// The calls that fetch records are raw methods of gRPC, whose answers are bytes, so that they can return records that
-// were serialized before.
+// The calls that fetch records are raw methods of gRPC, which return serialized messages, so that records can be
+// returned that were serialized earlier.
 using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
     v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<v1::KernelStore::WithCallbackMethod_ListKernels<
         v1::KernelStore::WithCallbackMethod_InvalidateKernel<v1::KernelStore::WithCallbackMethod_OfferKernel<

@@ -11,7 +11,8 @@ struct HeldMemory {
   int64_t resident_bytes = 0;
 };
 
-// Returns what the C library and /proc say. The heap is not known under sanitizers, nor with a glibc before 2.33.
+// Returns the memory use that the C library and /proc report. The heap's size is not known under sanitizers, nor with a
+// glibc before 2.33.
 HeldMemory held_memory();
 
 }  // namespace wl

@@ -14,7 +14,7 @@ OfferTaken refused(const KernelRecord& record, std::string why) {
 // shared namespace) serves for its key. Promotions into the shared namespace follow the same rule.
 absl::StatusOr<bool> is_better(Store& store, const KernelRecord& record, const std::string& team) {
   WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> same, store.record_by_digest(record.digest));
-  // The record is stored already, whether it is served or not.
+  // A record that is stored already is not better, whether it is served or not.
   if (same && (same->team.empty() || same->team == team)) return false;
   WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> known,
                       store.record_by_key(record.key, record.environment, {.team = team}));

@@ -1,4 +1,4 @@
-// Decides on records that are offered to this coordinator by others, of which this one is the upstream.
+// Decides whether this coordinator stores records that other coordinators offer to it as their upstream.
 #pragma once
 
 #include "server/services/services.h"

@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kEntryBytes = 256;  // approximate bytes that an entry needs beside its texts
+constexpr int64_t kEntryBytes = 256;  // approximate bytes of an entry without its question, key and answer
 
 }  // namespace
 

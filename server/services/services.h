@@ -76,7 +76,7 @@ struct Serving {
   // For metrics, called on any thread: how many of the records that clients asked for, by key or digest, were found and
   // how many were not.
   std::function<void(int64_t hits, int64_t misses)> fetched;
-  const LookedUpSum* looked_up;  // how many groups of jobs had a stored record, since the coordinator started
+  const LookedUpSum* looked_up;  // kernels of ended jobs with and without a record before the job
 };
 
 // Returns whose jobs and records the caller may see; in embedded mode, everybody's.

@@ -66,7 +66,7 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
   }
 
  private:
-  // Begins to watch the job. Called on the pool, because it may read the store.
+  // Begins to watch the job. Called on a thread of a work pool, because it may read the store.
   void watch(const absl::StatusOr<int64_t>& id, uint64_t seen) {
     if (!id.ok()) return (void)end(to_grpc(id.status()));
     auto watch = engine_->watch(*id, seen, [call = shared_from_this()](absl::StatusOr<std::shared_ptr<const Job>> job) {
@@ -110,7 +110,7 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
     return finished_;
   }
 
-  // Starts the next write or finishes the stream, unless a write is in progress. The lock must be held.
+  // Starts the next write or finishes the stream, unless a write is in progress. The caller must hold mutex_.
   void go_on() {
     if (writing_ || finished_) return;
     if (end_) {

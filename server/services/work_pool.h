@@ -28,7 +28,7 @@ class WorkPool {
 
   void start();  // Starts the threads. Called once, after everything exists that the work uses.
   // Queues `work`. Callers take turns, however much each of them has queued. Returns false and drops `work` if the
-  // queue is full, or if a quarter of it is work of `caller`, unless that name is empty. Thread-safe.
+  // queue is full, or if `caller` is not empty and has filled a quarter of the queue. Thread-safe.
   bool post(std::function<void()> work, const std::string& caller = "");
 
  private:

@@ -57,8 +57,8 @@ absl::StatusOr<std::vector<std::string>> objects_in(Sql& sql) {
   return digests;
 }
 
-// Copies the objects that the database lists. An object that is missing or damaged in `from` is left out; a kernel
-// without its object is tuned again when it is needed.
+// Copies the compiled objects that the database lists. An object that is missing or damaged in `from` is left out; a
+// kernel without its object is tuned again when it is needed.
 absl::Status take_objects(Sql& sql, const ObjectFolder& from, ObjectFolder* to) {
   WL_RETURN_IF_ERROR(to->open());
   WL_ASSIGN_OR_RETURN(const std::vector<std::string> digests, objects_in(sql));
@@ -104,7 +104,7 @@ absl::Status copy_checked(const std::string& backup, const std::string& made, co
   return sync_file(made);
 }
 
-// Checks the header of a file of any size before the file is copied. DataLoss: the file is no database.
+// Checks the header of a backup, which may have any size, before it is copied. DataLoss: the file is no database.
 absl::Status check_is_database(const std::string& name) {
   constexpr std::string_view kMagic("SQLite format 3", 16);
   WL_ASSIGN_OR_RETURN(const RegularFile file, RegularFile::open(name, std::numeric_limits<int64_t>::max()));
@@ -145,7 +145,7 @@ absl::Status Store::backup(const std::string& to) {
   if (!done.ok()) {
     std::error_code ignored;
     remove_with_logs(made);
-    remove_with_logs(file);  // the renaming may have succeeded although it failed to become durable
+    remove_with_logs(file);  // the file may have got this name although syncing its folder failed
     fs::remove_all(objects_of(file), ignored);
   }
   return done;

@@ -37,8 +37,8 @@ absl::Status Store::put_blob(const std::string& digest, const std::string& bytes
   }
   const auto size = static_cast<int64_t>(bytes.size());
   if (!impl_->objects->has(digest, size)) WL_RETURN_IF_ERROR(impl_->make_room(size));
-  // An object's file and row are stored while this lock is held shared. Eviction takes the lock exclusively, so it sees
-  // either both the file and the row, or neither.
+  // An object's file and row are stored while objects_mutex is held shared. Eviction holds this mutex exclusively, so
+  // it sees either both the file and the row, or neither.
   const std::shared_lock together(impl_->objects_mutex);
   // put() also repairs an object that was damaged on the disk.
   const absl::Status stored = impl_->objects->put(digest, bytes);
@@ -96,8 +96,8 @@ absl::StatusOr<int64_t> Store::sweep_blobs() {
   constexpr int kFolders = 256;
   int64_t removed = 0;
   for (int number = 0; number < kFolders; ++number) {
-    // put_blob() holds this lock shared while it stores a file and its row. While the lock is held exclusively here, no
-    // file is being stored, so a file without a row is a left-over.
+    // put_blob() holds objects_mutex shared while it stores a file and its row. While this mutex is held exclusively
+    // here, no file is being stored, so a file without a row is a left-over.
     const std::unique_lock alone(impl_->objects_mutex);
     std::vector<std::string> unknown = impl_->objects->names(absl::StrFormat("%02x", number));
     const absl::Status looked = read([&](Sql& sql) -> absl::Status {
@@ -125,7 +125,7 @@ absl::StatusOr<std::vector<std::string>> Store::missing_blobs(const std::vector<
   return missing;
 }
 
-// Moves objects that older formats kept in the database to files: kGroup of them in one transaction.
+// Moves objects from the database, where older formats kept them, to files: at most kGroup objects in a transaction.
 absl::Status Store::Impl::move_blobs(Sql& sql) {
   constexpr int kGroup = 64;
   for (;;) {

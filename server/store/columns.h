@@ -66,8 +66,8 @@ constexpr SqlColumn<Record> column(const char* name) {
           [](Record& record, const Sql::Row& row, int at) { from_column((record.*....*path), row, at); }};
 }
 
-// Returns the names of the columns as "a, b, c". The columns in `absent` are selected as NULL; `prefix` is put before
-// the names of the others.
+// Returns the names of the columns for a SELECT, as "a, b, c". Columns named in `absent` are selected as NULL; `prefix`
+// is put before the names of all other columns.
 template <typename Record>
 std::string names_of(std::span<const SqlColumn<Record>> columns, std::string_view prefix = "",
                      std::span<const std::string_view> absent = {}) {

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr int kMostLinks = 40;  // most symbolic links that are followed, as many as the kernel follows
 constexpr int kMostLooks = 100;
 constexpr std::chrono::milliseconds kLookAgain{10};
-// This word follows the process id in the lock file if the process holds the store for one command only.
+// What follows the process id in the lock file of a store if the process holds the store for one command only.
 constexpr const char* kInTurn = "in-turn";
 constexpr const char* kHolder = "warploom.store-holder";
 
@@ -125,7 +125,7 @@ absl::Status StoreLock::name_in_use() const {
   for (int looks = 0; looks < kMostLooks; ++looks) {
     const ssize_t size = pread(name_, text, sizeof text - 1, 0);
     text[std::max<ssize_t>(size, 0)] = 0;
-    // If no process has this id, an earlier holder of the lock has written it, so the file is read again.
+    // If no process has the id that was read, an earlier holder of the lock wrote it, so the file is read again.
     if (size > 0 && (::kill(static_cast<pid_t>(std::atol(text)), 0) == 0 || errno == EPERM)) break;
     std::this_thread::sleep_for(kLookAgain);
   }

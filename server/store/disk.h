@@ -103,13 +103,13 @@ class FileCalls {
 };
 const FileCalls& system_calls();
 
-// True when the file is missing or has no bytes.
+// Whether the file is missing or has no bytes.
 bool is_empty_file(const std::string& file);
 // Makes the entries of a folder durable, after a file in it was made, renamed or removed. DataLoss: the sync failed, so
 // it is not known what is on the disk, and another sync would not tell. Internal: the folder cannot be opened.
 absl::Status sync_folder(const std::string& folder, const FileCalls& calls = system_calls());
-// Makes the bytes of a file durable. No connection of this process may have the file open, since its locks would be
-// dropped. Errors as for sync_folder().
+// Makes the contents of a file durable. No SQLite connection of this process may have the file open, since it would
+// lose its locks on the file. Errors as for sync_folder().
 absl::Status sync_file(const std::string& file, const FileCalls& calls = system_calls());
 
 // Return the errors that check_header() and check_format() share: the file belongs to another program, or has a newer

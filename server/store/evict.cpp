@@ -1,5 +1,5 @@
-// Eviction: removes rows and files that can be made again, least recently used first, until the store is within its
-// limits.
+// Eviction: removes rows and files that can be made again, least recently used or oldest first, until the store is
+// within its limits.
 #include <algorithm>
 
 #include "server/store/functions.h"
@@ -10,7 +10,7 @@ namespace wl {
 namespace {
 
 constexpr int kGroup = 256;  // most rows removed in one transaction, so that other writes get in between
-// A time in milliseconds. An object that was used more recently than this is kept, since a record that names it may be
+// Milliseconds for which an object that no record names is kept after its last use, since a record that names it may be
 // stored soon.
 constexpr int64_t kUnusedMs = 3'600'000;
 
@@ -100,7 +100,7 @@ absl::StatusOr<int64_t> drop_answers(Sql& sql) {
   return sql.changes();
 }
 
-// The kinds of rows that are removed from the database, in this order.
+// The kinds of rows that are removed from the database, in this order, each with its function and its count.
 struct Kind {
   absl::StatusOr<int64_t> (*drop)(Sql& sql);
   int64_t Evicted::*count;

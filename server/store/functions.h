@@ -24,7 +24,7 @@ std::string key_bytes(std::string_view text);
 // Computes the SQL function row_digest for values that are texts or bytes.
 std::string row_digest(std::initializer_list<std::string_view> values);
 std::string hex_of(std::string_view bytes);
-// Whether the text is a SHA-256 as this project writes it: 64 hexadecimal digits in lower case.
+// Whether the text is a SHA-256 as this program writes it: 64 hexadecimal digits in lower case.
 bool is_sha256(std::string_view text);
 
 // Returns the name that a machine has in listings of records, which consists of its target and its name.

@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// Returns an encoded message; NULL if there is no message.
+// Returns the value of a column for an optional message: the encoded message, or NULL if there is none.
 template <typename Message>
 SqlValue to_bytes(const std::optional<Message>& message) {
   return message ? SqlValue(SqlBytes{encode(*message)}) : SqlValue();
@@ -55,7 +55,7 @@ constexpr SqlColumn<JobRow> kJobColumns[] = {
     column<JobRow, &JobRow::trials>("trials"),
 };
 
-// The last column of the query is true if the stored result does not match its digest.
+// Selects all columns of a job, and as the last column whether the stored result does not match its digest.
 const std::string kSelectJob =
     cat("SELECT ", names_of<JobRow>(kJobColumns),
         ", result IS NOT NULL AND result_digest IS NOT row_digest(id, result) FROM jobs WHERE ");

@@ -23,7 +23,8 @@ class ObjectFolder {
 
   // Creates the folder, and removes unfinished files.
   absl::Status open();
-  // Stores the bytes durably under their digest, and replaces a damaged file. ResourceExhausted: the disk is full.
+  // Stores an object durably under the digest of its bytes, and replaces a damaged file. ResourceExhausted: the disk is
+  // full.
   // DataLoss: the sync of a folder failed, so it is not known which of the latest files are on the disk.
   absl::Status put(const std::string& digest, std::string_view bytes);
   // Reads an object. NotFound: there is no such file; DataLoss: its bytes have another digest, or cannot be read.

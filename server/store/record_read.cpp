@@ -1,4 +1,5 @@
-// Reading of records. A record that fails its digest, or is not the one that was asked for, counts as missing.
+// Reads records from the store. A record that does not match its digest, or is not the one that was asked for, counts
+// as missing.
 #include <limits>
 
 #include "compiler/base/names.h"
@@ -62,7 +63,7 @@ std::string select(Depth depth, bool row, std::string_view where) {
              " FROM records r JOIN payloads p ON p.record = r.id ",
              depth == kManifest ? "" : "JOIN texts t ON t.id = p.prelude JOIN texts s ON s.id = p.source ", where);
 }
-// The queries, indexed by depth and by whether the record is named by its digest instead of its key.
+// The queries for one record, indexed by Depth and by whether the record is named by its digest instead of its key.
 const std::string kSelect[][2] = {{select(kManifest, false, kByKey), select(kManifest, false, kByDigest)},
                                   {select(kDigests, false, kByKey), select(kDigests, false, kByDigest)},
                                   {select(kWhole, true, kByKey), select(kWhole, true, kByDigest)}};

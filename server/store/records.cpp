@@ -7,7 +7,8 @@ namespace wl {
 namespace {
 
 absl::StatusOr<int64_t> text_id(Sql& sql, const RecordParts::Text& text) {
-  // This statement also repairs a text that was damaged on the disk. An unchanged text is not written again.
+  // This statement also repairs a stored text that was damaged on the disk. A text that is stored undamaged is not
+  // written again.
   WL_RETURN_IF_ERROR(
       sql.run("INSERT INTO texts (digest, bytes) VALUES (?1, ?2) ON CONFLICT (digest) DO UPDATE SET bytes = "
               "excluded.bytes WHERE bytes IS NOT excluded.bytes",

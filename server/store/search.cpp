@@ -38,7 +38,7 @@ constexpr SqlColumn<TrialRow> kTrialColumns[] = {
        return code.registers > 0 ? code_text(code) : std::string();
      },
      [](TrialRow& out, const Sql::Row& row, int at) {
-       // Facts about code whose text this version cannot parse are ignored.
+       // The stored facts about a trial's code are ignored if this version cannot parse their text.
        if (const auto code = parse_code(row.text(at)); code.ok()) out.of.trial.code = *code;
      }},
     of_trial<&Trial::clock_mhz>("clock_mhz"),
@@ -122,7 +122,7 @@ absl::StatusOr<std::optional<BatchRow>> unfinished_batch(Sql& sql, const std::st
   return batch;
 }
 
-// Returns the batch that this lease owns, or that it owned until the batch was reported.
+// Returns the batch `id` if this lease owns it, or owned it until the batch was reported; otherwise nullopt.
 absl::StatusOr<std::optional<BatchRow>> leased_batch(Sql& sql, const std::string& id, const std::string& lease_id,
                                                      int64_t attempt) {
   std::optional<BatchRow> batch;

@@ -37,7 +37,8 @@ std::string Sql::Row::text(int column) const {
 absl::Status Sql::error(std::string_view doing) {
   const int extended = failure_ = sqlite3_extended_errcode(connection_);
   const std::string detail = cat("store ", file_, ": ", doing, ": ", sqlite3_errmsg(connection_));
-  // If a full disk keeps the log's shared memory from growing, SQLite reports an I/O error; only errno tells why.
+  // If a full disk keeps the write-ahead log's shared memory from growing, SQLite reports an I/O error, and only errno
+  // tells the cause.
   const bool full = extended == SQLITE_IOERR_SHMSIZE ||
                     ((extended & 0xff) == SQLITE_IOERR && sqlite3_system_errno(connection_) == ENOSPC);
   switch (full ? SQLITE_FULL : extended & 0xff) {

@@ -97,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::open(const StoreOptions& options) 
 }
 
 void Store::Impl::note_damage(const std::string& what) {
-  // Up to this number of cases, every case of damage is logged; after that, only when the number of cases has doubled.
+  // The first kLogged cases of damage are all logged; after them, only those at which the number of cases has doubled.
   constexpr int64_t kLogged = 10;
   const int64_t count = ++damaged;
   if (count <= kLogged || (count & (count - 1)) == 0) {

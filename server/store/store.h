@@ -29,11 +29,11 @@ class Sql;
 
 struct StoreOptions {
   std::string file;
-  bool in_turn = false;      // whether the store is held for one command only; others may wait for its end
+  bool in_turn = false;      // whether the store is held for one command only, for whose end others may wait
   bool quick_check = false;  // whether to check the file after an unclean stop; takes longer for larger files
   int64_t max_pages = 0;     // the largest size of the database, in pages of 4 KiB; 0 = no limit
-  // Limit on the bytes of objects. When it is reached, objects that no served or pinned record names are removed. 0 =
-  // no limit.
+  // Limit on the bytes of compiled objects. When it is reached, objects that no served or pinned record names are
+  // removed. 0 = no limit.
   int64_t max_object_bytes = 0;
   // For tests: called at named points ("begin", the text of every statement, "commit", "committed", "checkpoint",
   // "checkpointed", and those of objects.h), where a test may end the process.
@@ -46,7 +46,7 @@ struct StoreOptions {
   const FileCalls* files = nullptr;  // for tests: the calls on object files; null: those of the system
 };
 
-// Counts since the store was opened, and its present state.
+// What the store has done since it was opened, and its present state.
 struct StoreStats {
   int64_t queued = 0;  // number of writes that now wait to become part of the next transaction
   int64_t writes = 0, transactions = 0;
@@ -99,7 +99,7 @@ struct BatchRow {
   std::vector<std::string> lost_on;  // workers that were lost while they had the batch, one name for each loss
 };
 
-// A point of a search's curve: the outcome and time of one trial.
+// A point of the curve that a search's trials form: the outcome and time of one trial.
 struct TrialPoint {
   int64_t trial = 0;
   Outcome outcome = Outcome::kRejected;

@@ -92,7 +92,7 @@ std::vector<Upkeep::Entry> Upkeep::entries() const {
   return found;
 }
 
-// Removes the oldest backups, and the unfinished files of a process that was killed.
+// Removes the oldest backups beyond the number to keep, and files of backups that a killed process left unfinished.
 void Upkeep::prune() {
   const std::vector<Entry> all = entries();
   std::vector<std::string> kept;

@@ -7,10 +7,10 @@
 namespace wl {
 namespace {
 
-// When the write-ahead log has more bytes than this, it is checkpointed. The file of the log may take 64 MiB.
+// When the write-ahead log has more bytes than this, it is checkpointed. The log's file may keep up to 64 MiB of space.
 constexpr int64_t kWalLimitBytes = 16 << 20;
 constexpr int kCheckpointWaitMs = 100, kWriteWaitMs = 5000;
-// Bytes by which the log has to grow before a checkpoint that did not finish is tried again.
+// Bytes by which the write-ahead log has to grow before a checkpoint that did not finish is tried again.
 constexpr int64_t kRetryBytes = 4 << 20;
 constexpr auto kWarnAgain = std::chrono::minutes(1);
 constexpr auto kLookAgain = std::chrono::seconds(1);
@@ -83,14 +83,14 @@ void StoreWriter::point(const char* name) {
   if (hooks_.at_point) hooks_.at_point(name);
 }
 
-// Notes the log's size, from the sizes of its header and of the header of each page
+// Notes the write-ahead log's size, from the sizes of its header and of the header of each page
 // (https://www.sqlite.org/fileformat.html).
 void StoreWriter::note_pages(int pages) {
   constexpr int64_t kHeader = 32, kPageHeader = 24;
   wal_bytes_ = kHeader + pages * (page_bytes_ + kPageHeader);
 }
 
-// Runs the batch in one transaction, with a savepoint for each piece of work, so that a failure undoes only that piece.
+// Runs the queued writes of a batch in one transaction, each with a savepoint, so that a failed write is undone alone.
 absl::Status StoreWriter::run(const std::vector<Work*>& batch, Attempt* out) {
   point("begin");
   WL_RETURN_IF_ERROR(sql_->script("BEGIN IMMEDIATE"));
@@ -119,7 +119,7 @@ StoreWriter::Attempt StoreWriter::attempt(const std::vector<Work*>& batch) {
   const int code = sql_->failure();
   if (!out.status.ok()) {
     if (sqlite3_get_autocommit(sql_->connection()) == 0) (void)sql_->script("ROLLBACK");
-    // After an I/O error it is unknown whether the transaction is on the disk, so the store is declared broken.
+    // After a failed fsync or an I/O error of COMMIT it is unknown what is on the disk, so the store counts as broken.
     if (is_failed_sync(code) || (out.committing && (code & 0xff) == SQLITE_IOERR)) break_down(out.status);
   }
   return out;

@@ -1,4 +1,4 @@
-// The only connection that writes, with a thread of its own, which also does all checkpoints. It commits the queued
+// The store's only connection that writes, with a thread of its own for writes and checkpoints. It commits the queued
 // writes in one transaction (fsync included) and only then answers. After a checkpoint the log keeps its file and is
 // overwritten from the start. Syncing blocks that exist already changes no metadata of the file system, whereas a
 // change of metadata may have to wait for other threads of the kernel on a busy machine.
@@ -88,7 +88,7 @@ class StoreWriter {
   absl::Status broken_;
   std::atomic<int64_t> writes_ = 0, transactions_ = 0, checkpoints_ = 0, unfinished_ = 0, wal_bytes_ = 0;
   int64_t page_bytes_ = 4096;  // bytes of a database page: SQLite's default, unless the file has another size
-  int64_t retry_beyond_ = 0;   // bytes of the log beyond which an unfinished checkpoint is tried again
+  int64_t retry_beyond_ = 0;   // size of the log, in bytes, beyond which an unfinished checkpoint is tried again
   Clock::time_point warned_ = {};
   std::thread thread_;
 };

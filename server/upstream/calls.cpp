@@ -7,11 +7,11 @@
 namespace wl {
 namespace {
 
-// Time limits of calls. The limit for a record is short, since a caller waits for it. An object may take longer: when
-// its record has arrived, it is known that the object exists.
+// Time limits of calls to the upstream. The limit for a record is short, since a caller waits for it. An object may
+// take longer: it is fetched after its record, so it is known that the object exists.
 constexpr auto kRecordLimit = std::chrono::seconds(1), kObjectLimit = std::chrono::seconds(30);
 constexpr auto kOfferLimit = std::chrono::seconds(30);
-// Most bytes of an object; limited, because several objects may arrive at the same time.
+// Most bytes of a fetched object; limited, because several objects may arrive, and lie in memory, at the same time.
 constexpr size_t kMostFetchedObject = 64 << 20;
 
 template <typename Message>

@@ -43,8 +43,8 @@ class UpstreamCalls {
   // Fetches an object; NotFound: the upstream does not have it.
   absl::StatusOr<std::string> object(const std::string& digest, const Via& via);
   absl::StatusOr<std::vector<Device>> devices(const Via& via);
-  // Returns digest, key and signature of the records that the upstream serves now for these keys and environments. An
-  // empty digest means that it serves none. The answer may cover only the first few of `records`.
+  // Returns digest, key and signature of the records that the upstream now serves for the keys and environments of
+  // `records`. An empty digest means that it serves none. The answer may cover only the first few of `records`.
   absl::StatusOr<Answer<std::vector<KernelRecord>>> serves(const std::vector<NumberedRecord>& records, const Via& via);
   // Returns the heads that the upstream gives (StoreHead: which records of a signer are no longer valid), without
   // those that are damaged or are of none of the signers.

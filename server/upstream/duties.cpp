@@ -10,7 +10,7 @@ namespace wl {
 namespace {
 
 constexpr int kRecordsAtOnce = 64;
-// The pause after the upstream has refused an offer, before records are offered again.
+// The pause after an offer whose call failed (the upstream takes no offers), before records are offered again.
 constexpr auto kOfferAgain = std::chrono::minutes(10);
 constexpr auto kLongest = std::chrono::hours(1);
 
@@ -94,7 +94,7 @@ bool Upstream::offer_what_is_new() {
       const absl::Status offered = offer(record.digest);
       if (!offered.ok()) {
         if (absl::IsUnavailable(offered) || absl::IsDeadlineExceeded(offered) || absl::IsUnauthenticated(offered))
-          // The upstream cannot be reached. The records are offered again when it can be reached.
+          // The records are offered again once the upstream can be reached.
           return false;
         spdlog::warn("upstream {}: it takes no offers: {}", options_.address, std::string(offered.message()));
         offers_from_ = Clock::now() + kOfferAgain;
@@ -163,7 +163,7 @@ bool Upstream::check_fetched() {
   for (size_t i = 0; i < there->value.size(); ++i) {
     const NumberedRecord& record = (*records)[i];
     checked_up_to_ = record.id;
-    // The upstream lacks the record and could not ask its own upstream, which may have it. So the record stays here as
+    // If the upstream lacks the record and could not ask its own upstream, which may have it, the record stays here as
     // it is.
     if (there->value[i].digest.empty() && !there->problem.empty()) continue;
     compare(record, there->value[i]);

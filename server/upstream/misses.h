@@ -18,8 +18,8 @@ class Misses {
   static constexpr auto kRemembered = std::chrono::seconds(3);
   static constexpr size_t kMost = 4096;  // most questions remembered: for a new one, the oldest is then forgotten
 
-  // If the question is remembered, returns the problem with which it ended ("": the upstream simply had nothing);
-  // otherwise nullopt.
+  // If the question is remembered, returns the problem with which it ended ("": the upstream does not have what was
+  // asked for); otherwise nullopt.
   std::optional<std::string> find(const std::string& question, Clock::time_point now) {
     forget(now);
     const auto found = why_.find(question);

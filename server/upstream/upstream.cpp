@@ -145,12 +145,12 @@ void Upstream::call_back(const std::vector<WaitPtr>& waits) {
   for (const WaitPtr& wait : waits) wait->done(wait->asked);
 }
 
-// Ends a question. Returns the waits that have no open question left, now that this question is answered.
+// Ends a question with its outcome. Returns the waiting callers (Wait) of whose questions none is open any more.
 std::vector<Upstream::WaitPtr> Upstream::settle(const std::string& question, const Outcome& outcome) {
   std::vector<WaitPtr> over;
   const std::lock_guard lock(mutex_);
   const auto flight = flights_.find(question);
-  if (flight == flights_.end()) return over;  // stop() has ended all questions
+  if (flight == flights_.end()) return over;  // stop() has ended all questions meanwhile
   if (outcome.end == End::kMissing || outcome.end == End::kRefused)
     misses_.put(question, outcome.problem, Clock::now());
   for (const WaitPtr& wait : flight->second.waits) {

@@ -65,7 +65,7 @@ struct Question {
 
 struct Asked {
   bool found = false;  // whether anything was found; it is then in the store
-  // Why a question could not be asked, or why an answer was refused; empty: the upstream has answered.
+  // Why a question could not be asked, or why an answer was refused; empty: the upstream has answered all questions.
   std::string problem;
 };
 
@@ -99,7 +99,7 @@ class Upstream {
     bool over = false;
     Asked asked;
     Done done;
-    std::multimap<Clock::time_point, std::shared_ptr<Wait>>::iterator at;  // the place of this Wait in waits_
+    std::multimap<Clock::time_point, std::shared_ptr<Wait>>::iterator at;  // this object's entry in waits_
   };
   using WaitPtr = std::shared_ptr<Wait>;
   // An open question, and the callers that wait for its answer.
@@ -129,7 +129,7 @@ class Upstream {
   // Notes from the status of a call whether the upstream can be reached. Returns this status unchanged.
   absl::Status note(absl::Status call, bool asked);
   std::string unreachable() const;  // The caller must hold mutex_.
-  // Whether a warning may be logged now, at most one a minute. The lock must be held.
+  // Whether a warning may be logged now, at most one a minute. The caller must hold mutex_.
   bool say_now();
   // Defined in duties.cpp:
   void keep();

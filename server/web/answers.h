@@ -22,7 +22,7 @@ class RecentAnswers {
  public:
   // Returns the answer to a question if the cache has one that is at most a second old.
   std::optional<KeptAnswer> find(const std::string& question);
-  // Keeps an answer, unless the cache is full.
+  // Keeps an answer for a second, unless the cache is full.
   void put(const std::string& question, KeptAnswer answer);
 
  private:

@@ -6,7 +6,7 @@ namespace wl {
 namespace {
 
 constexpr auto kCurveFresh = std::chrono::seconds(1), kReadAgain = std::chrono::seconds(60);
-constexpr size_t kMostPoints = 1 << 18;  // most points of all curves together, which take 6 MiB
+constexpr size_t kMostPoints = 1 << 18;  // most points in the cache, of all curves together; they take 6 MiB
 constexpr int64_t kMostPointsOfCurve = 10'000;
 
 }  // namespace

@@ -26,8 +26,8 @@ class Curves {
   using Clock = std::chrono::steady_clock;
   struct Curve {
     std::shared_ptr<const TrialPoints> points;
-    Clock::time_point begun;  // when all points of the curve were last read
-    Clock::time_point read;   // when new points of the curve were last read
+    Clock::time_point begun;  // when all of the curve's points were last read from the store
+    Clock::time_point read;   // when new points of it were last read from the store
   };
 
   void make_room();  // The caller must hold mutex_.

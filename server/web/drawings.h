@@ -1,5 +1,5 @@
 // Pictures of jobs' graphs, with the reasons for their covers. Making a picture may take as long as planning the job,
-// so a thread of the lowest priority makes them, and the last ones are kept.
+// so a thread of the lowest priority makes the pictures, and those made last are kept.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ struct Drawing {
   struct Kernel {
     std::string key, name;                  // key and name of the group that the kernel computes
     std::string ops = {};                   // the ops that the kernel computes
-    std::vector<std::string> reasons = {};  // what the explanation of the cover says about the group, by lines
+    std::vector<std::string> reasons = {};  // lines of the cover's explanation that are about the group
   };
   absl::Status status;       // not OK: there is no drawing, for this reason
   std::string picture = {};  // the picture as SVG

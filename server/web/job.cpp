@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-// Number of digits of a key that are shown for a group of which only the key is known.
+// A group of which only the key is known is named by this number of the key's first digits.
 constexpr size_t kKeyShown = 12;
 
 int64_t sum_of(const OutcomeCounts& outcomes) {

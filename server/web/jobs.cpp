@@ -1,4 +1,4 @@
-// Answers with the list of jobs, and has functions for the JSON of all pages.
+// Answers with the list of jobs. Also defines those functions of api.h that make JSON for several pages.
 #include <algorithm>
 #include <iterator>
 

@@ -35,8 +35,8 @@ std::vector<KernelPoint> points_of(const JobResult& result) {
   return points;
 }
 
-// Returns the kernels of a job without a result: those of its groups that have a record. The number of bytes that the
-// default schedule moves is taken to be that of the record.
+// Returns the kernels of a job that has no result yet: those of its groups that have a record. The kernel with the
+// default schedule is taken to move as many bytes as the kernel of the record.
 absl::StatusOr<std::vector<KernelPoint>> points_so_far(const WebData& data, const WebQuery& query, const Job& job) {
   std::vector<KernelPoint> points;
   for (const GroupProgress& group : job.progress.groups) {

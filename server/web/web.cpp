@@ -17,10 +17,10 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostAnswerBytes = 8 << 20;
-constexpr int64_t kAtOnce = 4;  // most answers that are made at the same time
+constexpr int64_t kAtOnce = 4;  // most answers of the API that are made at the same time
 constexpr const char* kJson = "application/json; charset=utf-8";
 
-// An address of the API. It may be read by the callers that may make `call`.
+// An address of the API. A caller may read it if it may make the RPC `call`.
 struct Route {
   std::string_view path;  // pattern of the path, in which * stands for any one part
   const char* call;
@@ -232,7 +232,7 @@ absl::StatusOr<KeptAnswer> Web::Impl::answer_to(const Route& route, std::vector<
   if (auto kept = answers.find(key)) return *std::move(kept);
   if (!at_once.take(1)) return absl::UnavailableError("so many others ask that this has to wait; ask again");
   const absl::StatusOr<WebJson> json = [&] {
-    // Ends this answer's share of the limit on simultaneous answers, even if make() throws.
+    // Gives back this answer's share of the limit on simultaneous answers (at_once), even if make() throws.
     const absl::Cleanup give = [this] { at_once.give(1); };
     return route.make(data, {.reader = reader, .parts = std::move(parts), .parameters = question.parameters});
   }();

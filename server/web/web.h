@@ -11,7 +11,7 @@
 
 namespace wl {
 
-// An address of the API may be read by the callers that may make `call`. In `path`, * stands for any one part.
+// An address of the API. A caller may read it if it may make the RPC `call`. In `path`, * stands for any one part.
 struct HttpRule {
   std::string path, call;
 };

@@ -23,7 +23,7 @@ class Overdue {
   // Returns the seconds after which no worker can still be measuring the batch, from the deadlines of its candidates.
   static double most_seconds(const Batch& batch);
 
-  // Notes that a batch for this device was reported `seconds` after its lease was granted.
+  // Notes that a batch for the device with this fingerprint was reported `seconds` after its lease was granted.
   void reported(const std::string& device, const Batch& batch, double seconds);
   // Returns the seconds after which a leased batch is given to another worker that waits for work: several times the
   // longest time per candidate in the last batches of its kind on the device. `times`: how many leases of the batch
@@ -31,9 +31,9 @@ class Overdue {
   double patience(const std::string& device, const Batch& batch, int times) const;
 
   // Notes that a worker kept a batch for longer than patience(). For some time, which grows with every note, other
-  // workers are preferred to all workers of its principal. If its principal is unknown, unnamed workers are preferred
-  // to this worker alone, and workers of known principals to all unnamed ones, since an unnamed caller can take a new
-  // name at no cost.
+  // workers are preferred to all workers of its principal. If its principal is unknown, other workers of unknown
+  // principals are preferred to this worker alone, and workers of known principals to all workers of unknown ones,
+  // since a caller without a principal can take a new name at no cost.
   void noted(const std::string& worker, Clock::time_point now);
   bool is_noted(const std::string& worker, Clock::time_point now) const;
   // Returns those of `workers` about which there are notes, made by noted(), that say to prefer other workers; returns

@@ -10,8 +10,8 @@
 namespace wl {
 namespace {
 
-// Measured memory: bytes for each of the first 10,000 ops (planned covers, which take the most memory, are made for at
-// most so many ops), for each further op, and for each byte of the graph's text.
+// Measured memory that planning a graph takes: bytes for each of the first 10,000 ops (planned covers, which take the
+// most memory, are made for at most so many ops), for each further op, and for each byte of the graph's text.
 constexpr int64_t kPlannedOps = 10'000, kBytesOfPlannedOp = 24 << 10, kBytesOfOp = 8 << 10, kTimesText = 16;
 
 std::string gb(int64_t bytes) {

@@ -29,7 +29,7 @@ class PlanMemory {
   // A reservation, which ends when the object is destroyed.
   class Held;
   // Reserves memory for a caller ("": unknown). ResourceExhausted: less than `bytes` is left for all callers or for
-  // this caller, or even the whole limit is lower; the message says what to do.
+  // this caller, or `bytes` is above the limit itself; the message says what to do.
   absl::StatusOr<std::unique_ptr<Held>> take(const std::string& caller, int64_t bytes);
   // Keeps a reservation until release_if() finds that the job is done.
   void keep(int64_t job_id, std::unique_ptr<Held> held);

@@ -79,7 +79,7 @@ Searches::Confirmed Searches::dispute(Search& search, const KernelRecord& record
   return Confirmed::kDisputed;
 }
 
-// `first` and `second` are the numbers of two claims that agree. Refutes the worker that promoted the kernel if its
+// `first` and `second` are the indices of two claims that agree. Refutes the worker that promoted the kernel if its
 // claim contradicts them, and returns whether it did. Other workers whose claims contradict them are only logged.
 bool Searches::refutes_promoter(Search& search, const std::string& what, const std::vector<Claim>& claims, size_t first,
                                 size_t second) {

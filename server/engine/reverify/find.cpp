@@ -19,7 +19,7 @@ constexpr int kPage = 256;          // number of records that are read at a time
 // again.
 constexpr auto kLookEvery = std::chrono::minutes(10);
 
-// The rows of the jobs to be made, by target and team.
+// The winners to verify: each entry, of one target and team, becomes a job that has these rows.
 using Found = std::map<std::pair<std::string, std::string>, std::vector<ReverifiedRow>>;
 
 bool same_machine(const Device& worker, const Device& other) {

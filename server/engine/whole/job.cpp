@@ -1,9 +1,10 @@
-// Times a job's cover as a whole against other covers before it becomes the answer. The job chose its cover, and which
-// of the cover's groups are replaced by their parts, by the times of single kernels. Two such times may differ by no
-// more than noise, and may be measured minutes apart on a machine whose speed changes. The contenders are the job's
-// cover and simpler covers, each with groups replaced by their parts and without. The kernels of simpler covers first
-// get only a part of the trials, and get the rest if their cover comes close. All decisions follow from the graph and
-// the stored trials (docs/design/covers.md#whole-covers).
+// Times a job's cover as a whole against other covers before it becomes the answer. The times of single kernels decided
+// which cover the job has, and which groups of the cover were replaced by their parts (the smaller groups of a less
+// fused cover). Two such times may differ by no more than noise, and may be measured minutes apart on a machine whose
+// speed changes. The contenders are the job's cover and simpler covers, each once with groups replaced by their parts
+// and once with all groups kept. The kernels of simpler covers first get only a share of the trials; they get the rest
+// if their cover is nearly as fast as the fastest. All decisions follow from the graph and the stored trials
+// (docs/design/covers.md#whole-covers).
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace {
 // Suffix of the name of a cover in which no group is replaced by its parts.
 constexpr std::string_view kUnsplit = "/unsplit";
 
-// Adds those groups of another cover that need a search to a plan. The plan then lists these groups with their
+// Adds to a job's plan those groups of another cover that need a search. The plan then lists these groups with their
 // searches, although none of its launches runs them.
 void add_searched(JobPlan& plan, const std::vector<PlannedGroup>& groups) {
   for (const PlannedGroup& group : groups) {
@@ -46,12 +47,13 @@ void Jobs::on_race(int64_t id) {
   advance(id);
 }
 
-// Returns whether the job's cover is decided. False: the job waits for plans, searches or a race.
+// Returns whether the job's cover is decided. False: the job waits for plans, for searches, or for a race (the batch
+// that times whole covers).
 absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   const TuneOptions& asked = job.row.options;
   if (job.whole.decided) return true;
   std::vector<std::string> names = compiler_->simpler(asked.cover);
-  // On GPUs no covers are compared, since only CPU sessions of workers can time chains.
+  // On GPUs no covers are compared, since workers can time several kernels in sequence (chains) only on CPUs.
   job.whole.decided = asked.kernels_alone || names.empty() || job.plan->machine.target->is_gpu();
   if (job.whole.decided) return true;
   if (!job.whole.simpler) {
@@ -121,7 +123,8 @@ void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
   advance(job_id);
 }
 
-// Asks for more trials of the kernels of simpler covers that come close: as many as those of the job's own cover get.
+// Asks for more trials of the kernels of those simpler covers that are nearly as fast as the fastest cover: as many as
+// the kernels of the job's own cover get.
 absl::Status Jobs::need_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
                                    const std::vector<TimedCover>& timed) {
   for (size_t i : contenders(timed)) {

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t kMostRaces = 3;  // maximum number of batches in a race
 
-// Returns the row of a race's n-th batch. Its phase is n, as for a promotion, because a job waits for this batch;
-// phase 0 is for the rounds of a search.
+// Returns the row in which the store keeps a batch of a race. `phase`: the number of the batch in its race, from 1 on.
+// It is not 0, which stands for the rounds of a search: a job waits for this batch as for a promotion.
 BatchRow row_of(const Race& race, const Batch& batch, int64_t phase) {
   BatchRow row;
   row.id = cat("s", race.row.id, "/whole", phase);
@@ -43,8 +43,8 @@ absl::StatusOr<const Race*> Races::join(const JobRow& job, Batch batch, double f
   return status;
 }
 
-// Takes over the stored trials, and offers a batch if these do not suffice. A batch that was open before a restart is
-// offered again.
+// Takes over the trials that are stored for the race, and offers a batch to the workers if these trials do not suffice.
+// A batch that was open before the coordinator was restarted is offered again.
 absl::Status Races::offer(Race& race, const JobRow& job, Batch batch, double floor_ns) {
   WL_ASSIGN_OR_RETURN(const std::vector<BatchRow> open, store_->open_batches(race.row.id));
   WL_ASSIGN_OR_RETURN(const std::vector<PhaseTrial> stored, store_->trials(race.row.id));
@@ -113,7 +113,8 @@ void Races::on_trials(int64_t search_id, const std::string& batch_id, const std:
   end(race, together(race.so_far));
 }
 
-// Ends the race without trials after a lasting error: its jobs then choose their covers by the kernels' own times.
+// Ends the race without trials after a lasting error of the store. Its jobs then choose their covers by the times of
+// single kernels.
 void Races::on_store_failure(int64_t search_id, const absl::Status& status) {
   const auto at = races_.find(search_id);
   if (lasts(status) && at != races_.end() && !at->second.trials) end(at->second, {});
@@ -121,7 +122,7 @@ void Races::on_store_failure(int64_t search_id, const absl::Status& status) {
 
 void Races::end(Race& race, std::vector<Trial> trials) {
   race.trials = std::move(trials);
-  // The set is copied, since the callback may make a job leave the race, which may delete the race.
+  // The set of waiting jobs is copied, since over_() may make a job leave the race, which may delete the race.
   const std::set<int64_t> waiting = race.jobs;
   for (int64_t job : waiting) over_(job);
 }

@@ -1,13 +1,13 @@
-// Draws charts as SVG. Each chart is an image with a label for screen readers, beside a table of its figures. It is as
-// wide as its place, so that its texts have the size of the page's texts.
+// Draws charts as SVG. Each chart is an image with a label for screen readers, beside a table of its figures. A chart
+// is as wide as the element that contains it, so that its texts have the size of the page's texts.
 import {el, svg, time} from "/web/page.js";
 
 const LEFT = 64, RIGHT = 16, TOP = 30, BOTTOM = 44;
-const NARROWEST = 260, LETTER = 8;  // pixels: least width of a chart, most width of a letter
-const COLOURS = 6, DASHES = 3;  // classes of curves in the style sheet
+const NARROWEST = 260, LETTER = 8;  // in pixels: least width of a chart, largest width of a letter
+const COLOURS = 6, DASHES = 3;  // numbers of classes of curves in the style sheet: colours c0, c1, .. and dashes d0, ..
 
-// Shows a figure in an element, and draws it again when the element's width changes. `draw` returns the figure of a
-// width.
+// Shows a figure in an element, and draws it again when the element's width changes. `draw` returns the figure for a
+// given width in pixels.
 export function show(place, draw) {
   if (place.draw === undefined) {
     new ResizeObserver(() => {
@@ -55,13 +55,13 @@ function ticks(least, most) {
   return found;
 }
 
-// Returns at most `count` + 1 values of an axis from 0.
+// Returns the labelled values of an axis of whole numbers: from 0 to at most `most`, and at most `count` + 1 of them.
 function wholeTicks(most, count) {
   const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000].find((one) => most / one <= count) ?? most;
   return Array.from({length: Math.floor(most / step) + 1}, (_, number) => number * step);
 }
 
-// Returns the steps of the best time so far: [[trial, ns], ...] in the order of trials.
+// Returns the trials that were faster than all earlier ones, [[trial, ns], ...]: the steps of the best time so far.
 export function steps(points) {
   const better = [];
   for (const [trial, ns] of points)
@@ -69,7 +69,7 @@ export function steps(points) {
   return better;
 }
 
-// Returns the corners of the steps of `better`, at which the best time changes.
+// Returns the corners of a step curve of the best time so far, whose steps are `better`.
 function stairs(better, x, y) {
   return better.flatMap(([trial, ns], at) =>
     at > 0 ? [[x(trial), y(better[at - 1][1])], [x(trial), y(ns)]] : [[x(trial), y(ns)]]);
@@ -95,8 +95,8 @@ export function spark(better, trials, name) {
   return picture(width, height, label, line("best", ...points));
 }
 
-// Draws the curves of a job's groups, [{name, better, trials}, ...]: the best time so far over the final best time, by
-// trial. `better`: the steps of the best time.
+// Draws the curves of a job's groups, [{name, better, trials}, ...]: the best time so far divided by the final best
+// time, by trial. `better`: the result of steps().
 export function searches(groups, width) {
   const searched = groups.filter(({better}) => better.length > 0);
   if (searched.length === 0) return null;
@@ -176,7 +176,8 @@ export function beforeAfter(groups, width) {
       `operation, below with the winner.${left > 0 ? ` The table has ${left} more groups.` : ""}`));
 }
 
-// Draws a roofline: the rate of arithmetic over operations per byte, on logarithmic scales, below the machine's rates.
+// Draws a roofline: each kernel's arithmetic rate by its operations per byte, on logarithmic scales, and the machine's
+// rates as lines above.
 export function roofline(data, width) {
   const marks = data.kernels.map((kernel, number) => ({kernel, number})).filter(({kernel}) => kernel.best_ns !== null);
   if (marks.length === 0) return null;
@@ -204,7 +205,7 @@ export function roofline(data, width) {
     const ridge = Math.min(peak / rate.gbps, right), from = Math.max(left, low / rate.gbps);
     if (from >= ridge) return;
     parts.push(line("roof", [x(from), y(from * rate.gbps)], [x(ridge), y(ridge * rate.gbps)]));
-    // The lines of caches are close together, so the last label is above its line and the others are below theirs.
+    // The lines of caches are close together, so the last line's label is above it and all other labels are below.
     const label = from * (ridge / from) ** (0.3 + 0.15 * number), above = number === data.rates.length - 1;
     parts.push(text(x(label) + (above ? -6 : 10), y(label * rate.gbps) + (above ? -6 : 12), above ? "end" : "start",
       `${rate.name} ${Math.round(rate.gbps)} GB/s`));
@@ -212,7 +213,7 @@ export function roofline(data, width) {
   const fastest = data.rates[data.rates.length - 1].gbps;
   parts.push(line("roof", [x(Math.min(peak / fastest, right)), y(peak)], [x(right), y(peak)]),
     text(end, y(peak) - 5, "end", `${data.measured ? "" : "nominal "}${Math.round(peak)} GFLOP/s`));
-  const labels = [];  // where numbers stand; numbers of marks that are close together stand beside each other
+  const labels = [];  // positions of the marks' numbers; those of marks that are close together stand side by side
   for (const {kernel, number} of marks) {
     const [after, rate] = at(kernel, kernel.bytes, kernel.best_ns);
     const side = x(after) > (LEFT + end) / 2 ? -1 : 1, label = [x(after) + 8 * side, y(rate) + 4];

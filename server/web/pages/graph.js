@@ -1,7 +1,7 @@
 import {el, find, live, parts, path, say, svg, title} from "/web/page.js";
 
 const id = parts[1];
-// The elements and attributes that are copied from a picture; all others are left out.
+// The SVG elements, with their attributes, that are copied from the picture of a graph; all others are left out.
 const SHAPES = {
   path: ["class", "d", "fill", "stroke"],
   rect: ["class", "x", "y", "width", "height", "rx", "fill", "fill-opacity", "stroke"],

@@ -2,7 +2,7 @@
 // place, and texts of numbers. Answers may have texts of users, so they are inserted as text and never as markup.
 
 const TOKEN = "warploom-token";
-const QUIET = 15000, PATIENCE = 30000;  // ms: longest pause between requests after failures; timeout of a request
+const QUIET = 15000, PATIENCE = 30000;  // in ms: longest pause between requests after failures; time limit of a request
 
 export const find = (id) => document.getElementById(id);
 
@@ -34,7 +34,7 @@ export function title(text) {
   document.title = `${text} - Warploom`;
 }
 
-// Shows a status, which screen readers announce. It is not for texts that change all the time.
+// Shows a text as the page's status, which screen readers announce. It is not for texts that change all the time.
 export function say(text, kind = "") {
   const status = find("status");
   if (status.textContent !== text) status.textContent = text;
