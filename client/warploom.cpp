@@ -197,8 +197,8 @@ class ThisMachine final : public wl::Local {
   std::jthread worker_;
 };
 
-// in_use_by() names the process only if it is another command in embedded mode, which ends by itself or with its
-// parent. If a serving coordinator uses the store, that is an error at once.
+// Waits only while another command in embedded mode uses the store, since such a command ends by itself or with its
+// parent: in_use_by() names only such processes. If a serving coordinator uses the store, returns the error at once.
 absl::Status ThisMachine::take_turn(const wl::CoordinatorOptions& options) {
   const auto until = std::chrono::steady_clock::now() + kLongestTurn;
   for (bool said = false;; said = true) {

@@ -69,8 +69,8 @@ absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
                                    .trust_workers = given.trust_workers != 0};
   if (!address.token.empty() && !address.token_file.empty())
     return invalid("a token and a token_file are given; give one");
-  // The contents of the signers' file are part of this identity, so a cached bundle is found only by clients that trust
-  // the same signers.
+  // options.identity, a part of every cache key, also covers the contents of the signers' file, so that a cached bundle
+  // is found only by clients that trust the same signers.
   std::string signers;
   if (!address.signers.empty()) {
     WL_ASSIGN_OR_RETURN(signers, read_file(address.signers, kMostSettings));

@@ -8,7 +8,8 @@
 
 namespace wl {
 
-// The OnnxReader of the C library. FailedPrecondition: the shared object is missing or cannot be loaded.
+// The OnnxReader that the C library uses: calls visit_onnx() in that shared object. FailedPrecondition: the shared
+// object is missing or cannot be loaded.
 absl::Status visit_onnx_lazily(const std::string& path, const ArrayVisitor& visit);
 
 }  // namespace wl

@@ -15,8 +15,8 @@ struct warploom_status {  // NOLINT(readability-identifier-naming): a name of C
 
 namespace wl {
 
-// Converts a status to a C status that the caller frees; NULL for OK. If there is no memory for it, returns a static
-// RESOURCE_EXHAUSTED status, which warploom_status_free() leaves alone.
+// Converts a status to a C status that the caller frees; NULL for OK. If there is no memory for the C status, returns a
+// static RESOURCE_EXHAUSTED status, which warploom_status_free() leaves alone.
 warploom_status* to_c(const absl::Status& status) noexcept;
 
 // Calls `body` and returns its absl::Status, or what it throws, as a C status: RESOURCE_EXHAUSTED for std::bad_alloc,

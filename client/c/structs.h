@@ -17,7 +17,7 @@ Struct taken(const Struct* given) {
   return out;
 }
 
-// Writes the members that the caller knows to its struct, and leaves its struct_size as it is.
+// Copies those members of `from` that the caller knows to the caller's struct `to`, whose struct_size stays as it is.
 template <typename Struct>
 void give(Struct from, Struct* to) {
   from.struct_size = to->struct_size;

@@ -205,8 +205,8 @@ typedef struct warploom_client_options {
   const char* token_file; /* file with a token made by `warploomd token`, read for every call; NULL: none */
   const char* token;      /* the token itself, instead of token_file; NULL: none */
   const char* signers;    /* file of public keys, one of which must have signed a record; NULL: not checked */
-  int64_t fresh_seconds;  /* a cached bundle that is older is still used at once, and requested again in the
-                             background; 0: a day; -1: no bundle is too old */
+  int64_t fresh_seconds;  /* age in seconds above which a cached bundle, though used at once, is requested again in
+                             the background; 0: a day; -1: no bundle is too old */
   int64_t trust_workers;  /* not 0: also uses a compiled kernel for which only the worker that sent it vouches; 0: the
                              coordinator must have built the same, or a worker of another caller must agree */
 } warploom_client_options;

@@ -16,7 +16,7 @@ struct OutputCheck {
   int samples = 0, wrong = 0;
   // The absolute error, and the bound, of the sample with the largest error relative to its bound.
   double max_error = 0, bound = 0;
-  int64_t index = 0;  // row-major index of the sample that has this error
+  int64_t index = 0;  // row-major index of the sample whose error is max_error
   double expected = 0, found = 0;
   bool operator==(const OutputCheck&) const = default;
 };

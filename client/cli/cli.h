@@ -39,8 +39,9 @@ class Local {
   // Describes this machine's CPU.
   virtual const Device& device() = 0;
   // Returns the device of this machine that runs code for `target`: its CPU (for simulated GPUs too) or its first GPU
-  // of the target's family. Unavailable: there is no such GPU; the message says why and what to do. Without `must_run`
-  // a missing GPU is described by its target's row, so that the compiler's output for it can be shown.
+  // of the target's family. Unavailable: there is no such GPU; the message says why and what to do. Without `must_run`,
+  // a device with the properties in the table of targets stands for a missing GPU, so that the compiler's output for it
+  // can be shown.
   virtual absl::StatusOr<Device> device_for(const std::string& target, bool must_run) = 0;
   // Returns the widths of the panels in which weights of products are stored for a target, as panels_for() does.
   // `here`: whether "cpu" means this machine's CPU; if not, any machine may run the job, and the panels for "cpu" are
@@ -83,7 +84,7 @@ class Local {
 // What commands work with, beside their own options. Each command is a function of these two, in the header that has
 // its options; client/cli/line calls it. exit_code_of() maps its Status to the exit code.
 struct Context {
-  ConnectionOptions connection;  // in embedded mode, `store` is the path of the store
+  ConnectionOptions connection;  // where the coordinator is; in embedded mode, `store` is the path of its store
   Local& local;
   Service service;
   bool embedded = true;
@@ -95,15 +96,17 @@ struct Context {
 absl::StatusOr<std::string> folder_of_size(const std::string& command, const std::string& bundle,
                                            const BindValues& bind,
                                            const std::map<std::string, std::string>& inputs = {});
-// Returns the only size that `bind` names; InvalidArgument: it names several. `command`: as above.
+// Returns the only size that `bind` names; InvalidArgument: it names several. `command`: the name of the command, for
+// errors.
 absl::StatusOr<Bind> one_size(const std::string& command, const BindValues& bind);
-// Reads the graph, with the extents `bind` and as the options say.
+// Reads the graph that `options` name, with the extents `bind` for its symbolic dimensions.
 absl::StatusOr<GraphFile> read_input(const Context& context, const GraphOptions& options, const Bind& bind);
 // Returns a function that gets the object of a record: from the coordinator or, with --build-locally or if the object
 // is not trusted (client/remote/trust.h), by compiling the source here. DataLoss: the same compiler makes other bytes
 // from the source here. PermissionDenied: an object is not trusted, and its source cannot be compiled here.
 FetchObject objects_of(Context& context, const TrustOptions& trust);
-// Returns the job of a graph that is answered from the store, which may be kNotCached. Nothing is searched.
+// Returns a job that the coordinator answers from its store alone, without a search: its state is kNotCached if the
+// store lacks a kernel.
 absl::StatusOr<Job> stored_job(Context& context, const GraphFile& file, TuneOptions options);
 
 // How await_job() waits for a job.

@@ -223,7 +223,7 @@ absl::StatusOr<int> run_command(Context& context, const RunCommandOptions& optio
   if (!job.result) return why_no_result(job);
   WL_ASSIGN_OR_RETURN(Program program,
                       fetch_program(context.service, objects_of(context, options.trust), *job.result, file));
-  // Kernels are loaded from files in a temporary folder, which is never committed and so is removed at the end.
+  // Kernels are loaded from files in this temporary folder, which PendingFolder removes, since nothing commits it.
   WL_ASSIGN_OR_RETURN(const std::string temporary, temporary_folder());
   WL_ASSIGN_OR_RETURN(PendingFolder folder, PendingFolder::create(temporary + "/warploom-run"));
   for (ProgramKernel& kernel : program.kernels) {

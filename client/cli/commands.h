@@ -20,7 +20,7 @@ struct InspectOptions {
   GraphOptions graph;           // `file` may also be the folder of a bundle
   std::string stage = "graph";  // stage of the compiler whose result is shown
   bool simplify_only = false;   // whether the graph is only simplified, and not cut into groups
-  bool why = false;             // whether the groups are explained
+  bool why = false;             // whether to explain why each group was chosen
   std::string svg;              // path of the file to which the graph's groups are drawn; empty: none
 };
 

@@ -13,7 +13,7 @@
 namespace wl {
 namespace {
 
-// The largest numbers of threads, and of bytes of a memory, that are accepted from a report.
+// The largest number of threads, and the largest size of a cache in bytes, that are accepted from a bundle's report.
 constexpr int64_t kMostThreads = 1 << 16, kMostBytes = int64_t{1} << 40;
 
 // Returns a hash of the expression of each output. The hash depends neither on the numbers of nodes nor on the order of
@@ -78,7 +78,7 @@ Device device_of(const Program& program, const Json& report) {
 
 JobResult result_of(const Program& program, const std::string& report) {
   constexpr ResultBuffer::Kind kKinds[] = {ResultBuffer::Kind::kInput, ResultBuffer::Kind::kOutput,
-                                           ResultBuffer::Kind::kIntermediate};  // indexed by Place
+                                           ResultBuffer::Kind::kIntermediate};  // in the order of the enumeration Place
   JobResult result;
   for (const ProgramKernel& kernel : program.kernels) {
     GroupResult& group = result.groups.emplace_back();

@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-// The interval between looks at the other process, on systems without pidfds.
+// The interval between checks whether the other process still runs, on systems without pidfds.
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
 // The time that this process may take to end after SIGTERM, before _exit() ends it.
 constexpr auto kLongestEnd = std::chrono::seconds(2);

@@ -28,8 +28,8 @@ void on_signal(int) {
   errno = saved;
 }
 
-// The list of guards, and a thread that calls the newest one's function. The signal handler wakes it through a pipe.
-// The thread exists while there are guards.
+// The functions of all InterruptGuards that exist, and a thread that calls the newest guard's function. The signal
+// handler wakes the thread through a pipe. The thread exists while there are guards.
 class Signals {
  public:
   void add(const std::function<void()>* on_first) {

@@ -34,10 +34,10 @@ struct TrustOptions {
 
 using BindValues = std::map<std::string, std::vector<int64_t>>;  // for each symbolic dimension, its extents
 
-// A graph, and what is asked of it.
+// The graph that a command is about, and how its kernels are searched for.
 struct GraphOptions {
   std::string file;                  // path of the graph; some commands also take the folder of a bundle, or a key
-  BindValues bind;                   // the extents to tune for
+  BindValues bind;                   // for each symbolic dimension, the extents to tune for
   std::vector<std::string> weights;  // names of the inputs that are weights, for a graph in canonical text
   bool allow_tf32 = false;           // whether products of f32 may round factors to tf32
   TuneOptions tune;

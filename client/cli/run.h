@@ -13,9 +13,9 @@ namespace wl {
 
 enum class CheckBy { kAuto, kWhole, kSteps };
 
-// The values of a program's inputs and weights.
+// Where the values of a program's inputs and weights come from.
 struct ValueOptions {
-  uint64_t seed = 1;                          // seed of the values that are not given
+  uint64_t seed = 1;                          // seed of the random values of those that no file gives
   std::map<std::string, std::string> inputs;  // for each name of an input, the path of its .npy file
   std::vector<std::string> weights;  // files or folders with the weights, as client/program/weights.h reads them
 };

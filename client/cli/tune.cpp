@@ -46,8 +46,8 @@ absl::Status budget_is_over(const Context& context, const Job& job, double budge
                                     "; what was measured is kept: the same command continues from here"));
 }
 
-// Cancels a job that the client waits for. The error of the call would not say where the results are if the coordinator
-// has gone away.
+// Cancels a job that the client waits for. If the coordinator is unreachable, returns the error of unreachable(), which
+// says where the results are, instead of the call's error.
 absl::Status end_job(Service& service, const std::string& name) {
   const absl::Status cancelled = service.cancel_job(name, kEnd).status();
   return absl::IsUnavailable(cancelled) ? service.unreachable(name) : cancelled;
@@ -61,8 +61,8 @@ struct Following {
   std::string progress;  // form of the display: the value of --progress
   Clock::time_point begun;
   OnInterrupt on_interrupt = OnInterrupt::kEndJob;
-  double budget_s = 0;           // time budget of the job since `begun`; 0: no limit
-  double wait_for_worker_s = 0;  // how long the job may be without a worker; 0: no limit
+  double budget_s = 0;           // time budget of the job in seconds since `begun`; 0: no limit
+  double wait_for_worker_s = 0;  // seconds that the job may be without a worker; 0: no limit
 };
 
 // Shows a job's progress on the terminal until it is done. Cancelled: an interrupt has ended the display, but not the
@@ -163,8 +163,8 @@ absl::StatusOr<int> conclude(Context& context, const std::string& input, bool re
   return kExitDone;
 }
 
-// Gets one job from `ask` for every size that --bind names, one after the other, and concludes them. After an
-// interrupt, which ends the running job, no further one is asked for.
+// Gets one job from `ask` for every size that --bind names, one after the other, and passes all of them to conclude().
+// After an interrupt, which ends the running job, no further job is asked for.
 absl::StatusOr<int> ask_all(Context& context, const GraphOptions& graph, const ResultOptions& to,
                             const std::function<absl::StatusOr<Job>(const GraphFile&)>& ask) {
   std::vector<GraphFile> files;

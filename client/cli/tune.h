@@ -8,7 +8,7 @@
 
 namespace wl {
 
-// What is made of the results of jobs.
+// What commands write from the results of jobs, and whose compiled kernels they use.
 struct ResultOptions {
   // Folder in which to write the bundle (of a key: source, object and record); empty: none is written.
   std::string out = {};
@@ -26,7 +26,7 @@ struct TuneCommandOptions {
 struct WatchOptions {
   std::string job;  // name of the job
   ReportOptions report;
-  std::string progress = "auto";     // as of TuneCommandOptions
+  std::string progress = "auto";     // as TuneCommandOptions::progress
   bool cancel_on_interrupt = false;  // whether Ctrl-C also ends the job
 };
 

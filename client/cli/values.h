@@ -10,7 +10,8 @@
 
 namespace wl {
 
-// Parse a time such as "90", "90s", "5m" or "1h" to seconds, and an assignment "batch=8". Errors quote the text.
+// parse_seconds() parses a time such as "90", "90s", "5m" or "1h" to seconds, parse_assignment() an assignment such as
+// "batch=8" to its name and value. Errors quote the text.
 absl::StatusOr<double> parse_seconds(const std::string& text);
 absl::StatusOr<std::pair<std::string, std::string>> parse_assignment(const std::string& text);
 // Parses a list of extents such as "64,128": distinct whole numbers. Error messages quote `text`.

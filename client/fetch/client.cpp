@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// While a Hold lives, the files of a cache entry are not removed: it has the entry's lock and, for a temporary cache,
-// its folder.
+// While a Hold lives, the files of a cache entry are not removed: `entry` holds the entry's lock, and `folder` keeps
+// the folder of a temporary cache.
 struct Hold {
   std::shared_ptr<const void> entry, folder;
 };
@@ -100,8 +100,8 @@ std::optional<Client::Found> Client::from_disk(const std::string& key) {
   return {};
 }
 
-// Adds an entry to the cache on disk. If that cannot be written, calls `write` a second time and adds the entry to a
-// temporary folder of this client, whose path is printed to stderr once.
+// Adds an entry to the cache on disk. If that cache cannot be written, calls `write` a second time and adds the entry
+// to a temporary folder of this client, whose path is printed to stderr once.
 absl::StatusOr<DiskCache::Entry> Client::add(const std::string& key, const DiskCache::Write& write) {
   absl::StatusOr<DiskCache::Entry> entry = disk_.add(key, write);
   const std::string why = entry.ok() ? "" : disk_.why_not_writable();

@@ -7,7 +7,8 @@
 
 namespace wl {
 
-// An OnnxReader. It reads the file in parts, since a whole copy would need as much memory again as the weights.
+// An OnnxReader (client/program/weights.h). Reads the file in parts, since a whole copy would need as much memory again
+// as the weights.
 absl::Status visit_onnx(const std::string& path, const ArrayVisitor& visit);
 
 }  // namespace wl

@@ -98,8 +98,8 @@ int threads_of(const Api& api, const KernelInfo* info) {
   return static_cast<int>(threads);
 }
 
-// A node of a session. Several threads may run a session at once, so each run uses an executor of its own, which is
-// kept for later runs.
+// A node warploom::Bundle of an onnxruntime session. Several threads may run a session at once, so each run uses an
+// executor of its own, which is kept for later runs.
 class Kernel {
  public:
   Kernel(const Api& api, const KernelInfo* info)

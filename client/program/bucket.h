@@ -1,7 +1,7 @@
 // One graph at several sizes: a bundle whose sub-folders, called buckets, are bundles that were each tuned for other
 // extents of the graph's symbolic dimensions. Kernels serve exactly the extents that they were tuned for.
 //
-//   buckets.json       extents, sub-folder and manifest digest of each bucket; its own digest is its last key
+//   buckets.json       extents, sub-folder and manifest digest of each bucket; the last key is the digest of this file
 //   n=64/, n=128/ ...  bundles (client/program/bundle.h)
 //
 // All functions here treat a plain bundle as a single bucket.
@@ -17,7 +17,7 @@ namespace wl {
 
 using Bind = std::map<std::string, int64_t>;  // extents of a graph's symbolic dimensions, by name
 
-// Returns every combination of the values; a single empty Bind if there are no names.
+// Returns every combination of one extent for each name; a single empty Bind if there are no names.
 std::vector<Bind> combinations(const std::map<std::string, std::vector<int64_t>>& values);
 std::string bind_text(const Bind& bind);  // formats extents as "batch=8,n=64"; "" if there are none
 
@@ -38,7 +38,7 @@ struct Bucket {
   std::string folder;  // folder that contains the bundle of this size
   std::vector<TensorInfo> inputs, outputs;
 };
-// Reads only the manifests of the buckets. Errors are those of load_bundle().
+// Returns the buckets of a bundle, of which only the manifests are read. Errors are those of load_bundle().
 absl::StatusOr<std::vector<Bucket>> list_buckets(const std::string& folder);
 
 // Returns the index of the bucket with exactly these extents and input shapes. Without extents in `bind`, a single

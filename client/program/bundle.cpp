@@ -81,7 +81,7 @@ absl::StatusOr<Program> load_bundle(const std::string& folder) {
   }
   if (const absl::Status sound = check_sound(program); !sound.ok())
     return wrong("it contradicts its kernels: ", std::string(sound.message()));
-  // The offsets of intermediates in the arena are computed anew from the calls; the manifest is not trusted about them.
+  // The offsets of intermediates in the arena are computed from the program's steps, since the manifest may be wrong.
   if (const absl::Status placed = lay_out(program); !placed.ok()) return wrong(std::string(placed.message()));
   return manifest.program;
 }

@@ -1,6 +1,6 @@
 // A Program on disk: a folder that any machine with the right CPU or GPU can run without a compiler.
 //
-//   manifest.json     buffers, kernels, calls and the SHA-256 of every other file; its own digest is its last key
+//   manifest.json     buffers, kernels, calls and the SHA-256 of every other file; the last key is this file's digest
 //   graph.txt         canonical text of the graph
 //   kernels/ENTRY.graph, kernels/ENTRY.cpp, kernels/ENTRY.so    a kernel's group, its source, its object
 //                     (.cu and .cubin, .hip and .hsaco for GPUs)

@@ -56,8 +56,8 @@ class Executor {
   // Returns "cpu", or the name of the GPU such as "cuda:0".
   std::string device() const { return gpu_ ? gpu_->device() : std::string("cpu"); }
 
-  // Fills an input from the generator, or with an array of the buffer's dtype and shape. Here and below, an Internal
-  // error comes from a GPU whose context is unusable afterwards.
+  // generate() fills an input with generated values, set() with an array of the buffer's dtype and shape. Here and
+  // below, an Internal error comes from a GPU whose context is unusable afterwards.
   absl::Status generate(int buffer, uint64_t seed);
   absl::Status set(int buffer, const Array& array);
   // Fills an input with row-major bytes of the buffer's dtype and shape.

@@ -10,8 +10,8 @@
 
 namespace wl {
 
-// Writes a whole file. ResourceExhausted: the disk is full. InvalidArgument: it failed for any other reason. Errors
-// name the path.
+// Writes a whole file. ResourceExhausted: the disk is full. InvalidArgument: writing failed for any other reason.
+// Errors name the path.
 absl::Status write_file(const std::string& path, std::string_view bytes);
 
 bool is_folder(const std::string& path);

@@ -109,7 +109,8 @@ class TextReader {
   absl::Status status_;
 };
 
-// Throws the exceptions of the JSON library when a key is missing or has another type.
+// Reads a manifest that was parsed as JSON. Throws the exceptions of the JSON library when a key is missing or has
+// another type.
 absl::StatusOr<Manifest> read_json(const Json& json) {
   constexpr size_t kMostPlan = 256 << 10;
   TextReader text;

@@ -23,7 +23,7 @@ absl::Status lay_out(Program& program) {
   for (size_t i = 0; i < stored.size(); ++i) stored[i] = program.buffers[i].place == Place::kInput;
 
   std::vector<Lifetime> lifetimes;
-  std::vector<int> owners;  // for each lifetime, the number of its buffer
+  std::vector<int> owners;  // for each element of `lifetimes`, the number of its buffer
   std::map<int, size_t> slot;
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const ProgramStep& step = program.steps[i];

@@ -55,7 +55,7 @@ struct Program {
   std::vector<FoldedWeight> folded;     // how folded weights are computed from other weights
   std::vector<ProgramBuffer> buffers;
   std::vector<ProgramOutput> outputs;
-  std::vector<ProgramKernel> kernels;  // the kernels, each distinct one once; any number of steps may use it
+  std::vector<ProgramKernel> kernels;  // the distinct kernels; several steps may call the same one
   std::vector<ProgramStep> steps;
   int64_t arena_bytes = 0;
 };

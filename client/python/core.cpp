@@ -37,7 +37,7 @@ constexpr Element element(warploom_dtype dtype, Code code, uint8_t bits, bool nu
   return {dtype, type(code, bits), numpy ? type(code, bits) : type(Code::UInt, bits)};
 }
 
-// The row of each element type is found by its number in warploom_dtype, minus 1.
+// The element types, in the order of their numbers in warploom_dtype, which begin at 1.
 constexpr Element kElements[] = {
     element(WARPLOOM_F64, Code::Float, 64),  element(WARPLOOM_F32, Code::Float, 32),
     element(WARPLOOM_F16, Code::Float, 16),  element(WARPLOOM_BF16, Code::Bfloat, 16, false),

@@ -1,6 +1,6 @@
-// The shared object libwarploom-client, which exports ask_coordinator(). The C library loads it when it is to ask a
-// coordinator, so that other programs need neither gRPC nor protobuf. C++ types pass between the two, so both must be
-// of one build.
+// The shared object libwarploom-client, which exports ask_coordinator() under the name warploom_ask. The C library
+// loads it when it is to ask a coordinator, so that other programs need neither gRPC nor protobuf. C++ types pass
+// between the C library and this object, so both must be of one build.
 #include "client/remote/ask.h"
 
 extern "C" void warploom_ask(const wl::CoordinatorAddress& address, const wl::BundleRequest& request,

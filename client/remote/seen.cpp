@@ -49,7 +49,7 @@ std::shared_ptr<SeenGenerations> SeenGenerations::of_user(std::string_view as) {
   return std::make_shared<SeenGenerations>(folder.empty() ? "" : folder + "/generations", as);
 }
 
-// Reads the file. Leaves out lines that are malformed, such as one that a crash cut off.
+// Reads the file of generations. Leaves out lines that are malformed, such as one that a crash cut off.
 void SeenGenerations::read() {
   const absl::StatusOr<std::string> text = read_file(file_, kMostFile);
   if (!text.ok()) return;
@@ -85,7 +85,7 @@ std::string SeenGenerations::raise(const std::string& scope, int64_t generation)
   return line_of(scope, generation);
 }
 
-// Writes all lines in one call of write(), so that lines of several processes do not mix.
+// Appends all lines to the file in one call of write(), so that lines of several processes do not mix.
 void SeenGenerations::write(const std::string& lines) {
   if (file_.empty() || lines.empty()) return;
   const int fd = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

@@ -80,7 +80,7 @@ struct ServerSummary {
   int64_t schema_version = 0;
   std::string store, sqlite_version;
   bool draining = false;
-  std::string signing_key;  // public key of the key with which the coordinator signs records; empty: it signs none
+  std::string signing_key;  // public half of the key that signs the coordinator's records; empty: it signs none
   int64_t heap_bytes = 0, resident_bytes = 0;  // bytes on the coordinator's heap, and in its resident set; 0: not known
   // Address of the upstream coordinator, and why that cannot be asked now; empty: there is none.
   std::string upstream, upstream_problem;
@@ -184,7 +184,8 @@ class Service {
   absl::StatusOr<ServerSummary> server();
   // Sets whether workers get no new leases; they may finish the leases that they have.
   absl::Status set_drained(bool drained);
-  // Makes a backup of the coordinator's store, which may take up to an hour, and returns its path on that machine.
+  // Makes a backup of the coordinator's store, which may take up to an hour. Returns the path of the backup's file on
+  // the coordinator's machine, and its size in bytes.
   struct Backup {
     std::string file;
     int64_t bytes = 0;

@@ -33,15 +33,17 @@ namespace wl {
 namespace {
 
 using Clock = std::chrono::system_clock;
-// How long to repeat the creation of a job while the coordinator is unreachable.
+// For how long a request to create a job is repeated while the coordinator is unreachable.
 constexpr auto kPatience = std::chrono::seconds(60);
-// The time limit of one call to the coordinator. The call that creates a job also plans it.
+// Time limit of one call to the coordinator; a call that creates a job returns only when the coordinator has planned
+// the job.
 constexpr auto kPlanning = std::chrono::seconds(120);
-// The largest number of earlier commands' jobs without a result that are replaced by new jobs.
+// The largest number of jobs of earlier commands, which ended without a result, that new jobs replace for one graph.
 constexpr int kMostAgain = 100;
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
 
-// The file with the id of a batch that is not done, locked (flock) while the batch runs.
+// The file .unfinished-batch beside the bundles. It has the id of a batch that is not done, and is locked (flock) while
+// the batch runs.
 class Unfinished {
  public:
   static absl::StatusOr<Unfinished> open(const std::string& folder) {

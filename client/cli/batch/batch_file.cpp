@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The values of one [[model]], or the values that stand before all models, from which each model starts.
+// The values of one [[model]] table of a batch file, or those that stand before all tables, which are the defaults of
+// every model.
 struct ModelRow {
   std::string file, name;
   BindValues bind;
@@ -161,7 +162,7 @@ constexpr Key kKeys[] = {
     {"retune", true, [](const toml::node& node, ModelRow& row) { return read_flag(node, &row.options.retune); }},
 };
 
-// Converts the parsed tables of a file. Its error messages begin with the file and the line.
+// Converts the parsed TOML tables of a batch file. Error messages begin with the file and the line.
 class FileReader {
  public:
   FileReader(const toml::table& table, std::string path) : table_(table), path_(std::move(path)) {}

@@ -25,7 +25,7 @@ struct BatchRun {
   std::string name;         // name of the run, MODEL/TARGET, such as "bert/cuda-sm_90a"
   std::string file;         // path of the model's graph
   std::string out;          // folder of the model's bundle
-  BindValues bind;          // the extents to tune for
+  BindValues bind;          // for each symbolic dimension, the extents to tune for
   bool allow_tf32 = false;  // whether products of f32 may round factors to tf32
   TuneOptions options;
 };

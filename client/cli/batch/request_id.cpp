@@ -7,8 +7,8 @@ namespace wl {
 
 std::string batch_request_id(const std::string& batch, const std::string& run, const std::string& graph,
                              const TuneOptions& options, int again) {
-  // The binding has a name for every field, so this does not compile when TuneOptions gets another field. Encode that
-  // field only where it differs from its default, so that requests without it keep their ids.
+  // The structured binding names every field of TuneOptions, so this does not compile when TuneOptions gets another
+  // field. Encode a new field only where it differs from its default, so that requests with the default keep their ids.
   const auto& [target, trials, budget_s, seed, strategy, effort, cover, cold, require_cached, retune, at_once,
                kernels_alone, libraries, device] = options;
   Encoder encoder("warploom.batch", 1);

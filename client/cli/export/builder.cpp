@@ -86,7 +86,7 @@ void ExportBuilder::add_filled(std::string path, std::string_view file,
 }
 
 absl::Status ExportBuilder::add_kernels(bool includes) {
-  std::map<std::string, std::string> headers;  // for each kernel's text, the name of its header
+  std::map<std::string, std::string> headers;  // for each text that precedes a kernel, its header's name
   for (int i = 0; i < static_cast<int>(program_.kernels.size()); ++i) {
     const ProgramKernel& kernel = program_.kernels[static_cast<size_t>(i)];
     const std::string& entry = kernel.source.entry;
@@ -154,7 +154,7 @@ std::string ExportBuilder::title() const {
   return cat(options_.name, ", exported by Warploom ", WARPLOOM_VERSION, " for ", program_.target);
 }
 
-// Returns a line for each input and output, such as "inputs[0]: x, f32[1,3]", after `before`.
+// Returns a line for each input and output, such as "inputs[0]: x, f32[1,3]", each after the text `before`.
 std::string ExportBuilder::signature(const std::string& before) const {
   std::string out;
   for (size_t i = 0; i < inputs_.size(); ++i)

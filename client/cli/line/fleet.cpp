@@ -1,4 +1,4 @@
-// The commands about jobs, records, workers and targets.
+// Adds the commands about jobs, records, workers and targets to the command line.
 #include "client/cli/line/common_options.h"
 
 namespace wl {

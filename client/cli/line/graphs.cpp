@@ -1,4 +1,4 @@
-// The commands about one graph or bundle.
+// Adds the commands about one graph or bundle to the command line.
 #include <functional>
 
 #include "client/cli/line/common_options.h"
@@ -9,7 +9,8 @@
 namespace wl {
 namespace {
 
-// Adds the flags that say whose objects are used. Unless `with` is null, each flag may only be given with that option.
+// Adds the flags that say whose compiled kernels are used. Unless `with` is null, each flag may only be given with that
+// option.
 void add_trust(CLI::App* sub, TrustOptions& options, CLI::Option* with = nullptr) {
   CLI::Option* build = sub->add_flag("--build-locally", options.build_locally,
                                      "compile the kernels here, instead of using objects that others compiled");

@@ -1,4 +1,4 @@
-// The command line as data.
+// The parsed command line: the name of the command, and its options.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ struct Options {
   TargetsOptions targets;
   ReverifyOptions reverify;
   TopOptions top;
-  OperateOptions operate;  // of the commands in client/cli/operate.cpp
-  std::string described;   // the shell of `completion`, or the command of `manual`
+  OperateOptions operate;  // options of the commands in client/cli/operate.cpp
+  std::string described;   // argument of `completion` (name of a shell) or `manual` (name of a command)
 };
 
 }  // namespace wl

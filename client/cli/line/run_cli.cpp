@@ -24,8 +24,8 @@ constexpr std::chrono::milliseconds kGrace{700};    // how long an interrupted c
 constexpr std::chrono::seconds kCallPatience{120};  // time limit of one call to the coordinator
 constexpr std::chrono::seconds kStarting{5};        // how long to wait for a coordinator that does not listen yet
 
-// Converts errors of opening the store to InvalidArgument where the original code would be read as the outcome of a
-// search, because the user named the store.
+// Converts errors of opening the store that the user named to InvalidArgument, where the exit code of the original
+// error would say how a search ended.
 absl::Status store_error(const absl::Status& status) {
   if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
     return absl::InvalidArgumentError(status.message());

@@ -11,16 +11,16 @@
 namespace wl {
 namespace {
 
-constexpr int kColours = 6, kDashes = 3;  // classes of curves in the style of the page
-constexpr double kNear = 4;               // distance in % of points whose numbers would overlap
+constexpr int kColours = 6, kDashes = 3;  // numbers of colours and of dash patterns in the page's style sheet
+constexpr double kNear = 4;               // distance in % of the plot below which labels of points overlap
 
-// A chart takes the width of its page, so all places in it are percentages of its plot. Texts keep their size, and
-// stand at distances in pixels from such places. Labels of axes are outside the plot, in the margins of its style.
+// A chart takes the width of its page, so positions in it are percentages of the plot. Texts keep their size, and stand
+// at distances in pixels from such positions. Labels of axes are in the margins around the plot.
 std::string begin_svg(const std::string& label) {
   return absl::StrFormat("<svg class=\"chart\" role=\"img\" aria-label=\"%s\">\n", html_text(label));
 }
 
-// `dx`, `dy`: distance in pixels from the place.
+// `x`, `y`: position in % of the plot; `dx`, `dy`: distance of the text from it, in pixels.
 void text_at(std::string* out, double x, double y, double dx, double dy, std::string_view anchor,
              std::string_view text) {
   absl::StrAppendFormat(out, "<text x=\"%.2f%%\" y=\"%.2f%%\" dx=\"%g\" dy=\"%g\" text-anchor=\"%s\">%s</text>\n", x, y,
@@ -29,7 +29,7 @@ void text_at(std::string* out, double x, double y, double dx, double dy, std::st
 
 // A logarithmic scale between two powers of ten.
 struct LogScale {
-  double least, most, begin, end;  // least and greatest exponent of ten on the axis, and their places
+  double least, most, begin, end;  // least and greatest exponent of ten on the axis, and their positions in %
   LogScale(double low, double high, double from, double to) : begin(from), end(to) {
     least = std::floor(std::log10(low) + 1e-9);
     most = std::max(least + 1, std::ceil(std::log10(high) - 1e-9));
@@ -57,13 +57,13 @@ void label_y(std::string* out, double y, std::string_view text) {
   text_at(out, 0, y, -6, 4, "end", text);
 }
 
-// Writes what the axes show, below the labels of the one and above those of the other.
+// Writes the titles of the axes: `x` below the labels of the horizontal axis, `y` above those of the vertical axis.
 void axes(std::string* out, std::string_view x, std::string_view y) {
   text_at(out, 50, 100, 0, 38, "middle", x);
   text_at(out, 0, 0, -50, -12, "start", y);
 }
 
-// Draws the lines of memories and of arithmetic.
+// Draws the limits of a roofline: a line for the rate of each memory, and one for the peak rate of arithmetic.
 void draw_limits(std::string* out, const Limits& limits, const LogScale& x, const LogScale& y) {
   const double from = std::pow(10, x.least), to = std::pow(10, x.most), bottom = std::pow(10, y.least);
   double share = 0.1;
@@ -201,7 +201,7 @@ std::string roofline_svg(const Json& groups, const Limits& limits) {
     absl::StrAppendFormat(&out,
                           "<circle class=\"after\" cx=\"%.2f%%\" cy=\"%.2f%%\" r=\"5\"><title>%s</title></circle>\n",
                           across, down, html_text(point->what));
-    // Numbers of points that are close together stand beside each other.
+    // The numbers of points that are close together stand side by side.
     const auto near = std::count_if(points.begin(), point, [&](const Point& other) {
       return std::abs(x.at(other.intensity) - across) < kNear && std::abs(y.at(other.gflops) - down) < kNear;
     });

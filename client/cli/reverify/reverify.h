@@ -1,4 +1,5 @@
-// The command reverify: verifies kernels of other compilers or another driver again, and shows the outcomes.
+// The command reverify: verifies stored kernels again that were made with other compilers or another driver, and shows
+// the outcomes.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ struct Snapshot {
   std::vector<WorkerSummary> workers;
 };
 
-// Asks a coordinator. Errors are those of its calls.
+// Makes a snapshot by calls of the coordinator. Errors are those of the calls.
 absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& server);
 
 // Trials per second, by job name.

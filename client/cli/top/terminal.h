@@ -14,7 +14,7 @@ class Terminal {
   // Whether stdout is a terminal that can be drawn on.
   static bool here();
 
-  Terminal();   // Enters full-screen mode, and reads keys if stdin is a terminal. Only one may exist at a time.
+  Terminal();   // Enters full-screen mode, and reads keys if stdin is a terminal. Only one Terminal may exist at once.
   ~Terminal();  // Restores the terminal and the signal handlers.
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;

@@ -41,7 +41,7 @@ std::string cut_to(const std::string& text, size_t columns) {
   return columns == 0 ? "" : text.substr(0, at) + "~";
 }
 
-// The indices and widths of the columns that fit.
+// The indices and widths of the columns that fit into the terminal's width.
 struct Fit {
   std::vector<size_t> columns, widths;
 };
@@ -194,7 +194,8 @@ Rows worker_rows(const Snapshot& snapshot) {
   return rows;
 }
 
-// Divides `room` lines between jobs and workers: workers get a third of the lines, or those that the jobs do not need.
+// Divides `room` lines between the rows of jobs and of workers: workers get up to a third of the lines or, if that is
+// more, all that the jobs do not need.
 std::pair<size_t, size_t> divided(size_t room, size_t jobs, size_t workers) {
   if (jobs + workers <= room) return {jobs, workers};
   const size_t for_workers = std::min(workers, std::max(room / 3, room - std::min(room, jobs)));

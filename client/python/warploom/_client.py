@@ -8,7 +8,7 @@ from ._program import Call, ProgramError, call
 from ._report import Report
 from ._tune import follow, open_bundle, run_tune_with_page
 
-_MISS = 3  # exit code
+_MISS = 3  # exit code of the program when the store has no record for what was asked
 
 
 def _unless_missing(ask):

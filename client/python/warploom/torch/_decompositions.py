@@ -25,7 +25,8 @@ _FURTHER = [
 ]  # fmt: skip
 
 
-# nn.MultiheadAttention and nn.TransformerEncoderLayer in eval mode, which PyTorch computes by one operator each.
+# The two functions that decompose nn.MultiheadAttention and nn.TransformerEncoderLayer in eval mode, which PyTorch computes by one operator
+# each.
 def _mask_of(mask, mask_type, scores):
     """Returns the mask broadcast to the shape of the scores, [batch, heads, queries, keys]. mask_type says which axes the given mask has:
     0: queries and keys; 1: batch and keys; 2: all four."""

@@ -62,7 +62,7 @@ def formula(name):
     return add
 
 
-# No formula has an intermediate value that overflows or is NaN, unless the result itself overflows or is NaN.
+# No formula below has an intermediate value that overflows or is NaN, unless the result itself overflows or is NaN.
 @formula("tan")
 def tan(m, x):
     return m.div(m.sin(x), m.cos(x))

@@ -217,7 +217,7 @@ def first_place(g, x, extreme, axes, places, last, pick="min"):
     return g.reduce(pick, g.op("select", is_it, places, g.constant(last, places.dtype, x.shape)), axes)
 
 
-# Pools.
+# The functions below lower pools.
 def windows(g, x, size, stride, padding, dilation, out, number):
     """Returns the windows of a pool over the last axes of x, which is padded with a number, and the axes of the windows' taps. `out`: the
     extents of the pool's result."""

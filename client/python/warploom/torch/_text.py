@@ -11,7 +11,8 @@ NARROW = FLOATS - {"f64", "f32"}
 LOGICAL = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
-# The dtypes that elementwise ops take, as in compiler/ir/ops.def: any, or floats. Other ops take any dtype but b1.
+# Names of the elementwise ops that take any dtype, and of those that take only floats, as in compiler/ir/ops.def. takes() has the rules for
+# all other ops.
 _ANYTHING = LOGICAL | {"select", "cast"}
 _OF_FLOATS = {
     "sqrt", "rsqrt", "rcp", "exp", "exp2", "expm1", "log", "log2", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "atan", "floor", "ceil", "round",
