@@ -15,15 +15,15 @@ namespace wl {
 
 // The largest size in bytes of configurations, lists of callers and certificates.
 inline constexpr int64_t kMostSettings = int64_t{16} << 20;
-// The largest size in bytes of a graph or an object; no ONNX file may be larger.
+// The largest size in bytes of a file with a graph or a compiled object; no ONNX file may be larger.
 inline constexpr int64_t kMostModel = (int64_t{2} << 30) - 1;
 
-// Returns the limit for arrays in bytes: the memory that this machine has left (MemAvailable of /proc/meminfo) or, if
-// that is not known, all its memory.
+// Returns the largest size in bytes that an array may have: the memory that this machine has left (MemAvailable of
+// /proc/meminfo) or, if that is not known, all its memory.
 int64_t most_array_bytes();
 
-// Checks a size that comes from a file, before memory is allocated. InvalidArgument: `bytes`, the size of `what`, is
-// above most_array_bytes().
+// Checks the size of an array, which a file states, before memory is allocated. InvalidArgument: `bytes`, the size of
+// `what`, is above most_array_bytes().
 absl::Status check_array_bytes(std::string_view what, int64_t bytes);
 
 class RegularFile {

@@ -145,8 +145,8 @@ int64_t count_poison(DType dtype, const void* data, int64_t elements, int64_t* f
     const auto* words = static_cast<const Word*>(data);
     const auto pattern = static_cast<Word>(poison_pattern(dtype, other));
     int64_t count = 0;
-    // The inner loop has constant length, so compilers vectorise it. Its counter has the size of an element, at least
-    // one byte, and cannot overflow in so few iterations.
+    // The inner loop has constant length, so compilers vectorise it. `hits` has the size of an element, at least one
+    // byte, and cannot overflow in so few iterations.
     constexpr int64_t kBlock = 128;
     int64_t i = 0;
     for (; i + kBlock <= elements; i += kBlock) {

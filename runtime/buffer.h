@@ -29,8 +29,8 @@ class Buffer {
 
   // Makes data and red zones read-only, so that a write raises SIGSEGV, or makes them writable again.
   absl::Status set_read_only(bool read_only);
-  // Checks the red zones. DataLoss: one was written; the message gives the position of its first changed byte, relative
-  // to the data.
+  // Checks the red zones. DataLoss: a red zone was written; the message gives the position of its first changed byte,
+  // relative to the data.
   absl::Status check_red_zones() const;
   // Whether `address` lies in the data, in a red zone or in an inaccessible page.
   bool covers(const void* address) const;

@@ -14,7 +14,8 @@
 namespace wl {
 namespace {
 
-// Looks up a function by its name. `needed`: the library is unusable without the function.
+// Looks up a function of a library by its name. If the library lacks a `needed` function, sets *missing to the name of
+// the first such function.
 template <typename F>
 void resolve(void* library, const char* name, F& function, bool needed, const char** missing) {
   function = reinterpret_cast<F>(dlsym(library, name));
@@ -59,7 +60,7 @@ constexpr ApiRow kApis[] = {
     {"hip", "ROCm", kHipDrivers, resolve_hip},
 };
 
-// Errors of both APIs, which use the same numbers.
+// Errors of the driver APIs of CUDA and HIP, which use the same numbers.
 struct ErrorRow {
   int error;
   const char* meaning;

@@ -28,7 +28,8 @@ struct GpuApi {
   int (*memory_left)(size_t* left, size_t* total) = nullptr;
   int (*allocate)(void**, size_t) = nullptr;
   int (*release)(void*) = nullptr;
-  // Copy bytes from host memory to the device, or from the device to host memory, and wait for the end.
+  // to_device copies bytes from host memory to the device, to_host from the device to host memory; both wait for the
+  // end of the copy.
   int (*to_device)(void* to, const void* from, size_t) = nullptr;
   int (*to_host)(void* to, void* from, size_t) = nullptr;
   int (*copy)(void* to, void* from, size_t, void* stream) = nullptr;
@@ -56,13 +57,14 @@ struct GpuApi {
   int (*graph_launch)(void* runnable, void* stream) = nullptr;
   int (*graph_destroy)(void*) = nullptr;
   int (*runnable_destroy)(void*) = nullptr;
-  // Functions for the name and text of an error, which the two APIs return differently.
+  // Functions for the name of an error: CUDA's stores it in its second argument, HIP's returns it. The function of the
+  // other API is null.
   int (*error_name_into)(int, const char**) = nullptr;
   const char* (*error_name_of)(int) = nullptr;
   // Gets a device's properties, a struct of more than 2 KiB; null for CUDA.
   int (*properties)(void*, int device) = nullptr;
 
-  // The API's numbers of device attributes and of errors.
+  // The API's numbers of device attributes, and of the error of a query while work is pending (not_ready).
   int units, l2_bytes, clock_khz, memory_clock_khz, bus_bits, major, minor, unit_shared;
   int not_ready;
 

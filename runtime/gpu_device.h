@@ -77,8 +77,8 @@ class GpuBuffer {
 
   char* data() const { return base_ + kGpuZone; }  // returns the device address of the data, 256-byte aligned
   int64_t bytes() const { return bytes_; }
-  // Checks the red zones. DataLoss: one was written; the message gives the position of its first changed byte, relative
-  // to the data.
+  // Checks the red zones. DataLoss: a red zone was written; the message gives the position of its first changed byte,
+  // relative to the data.
   absl::Status check_red_zones(const GpuDevice& device) const;
 
  private:

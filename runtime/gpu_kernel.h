@@ -15,7 +15,7 @@
 namespace wl {
 
 // A loaded GPU kernel, or a library call in place of a kernel. It is unloaded on destruction. The device must outlive
-// it.
+// the kernel.
 class GpuKernel {
  public:
   // Loads `entry` from `image`, a cubin or code object. If `shared_bytes` exceeds the default limit, requests that much
@@ -54,8 +54,8 @@ class GpuKernel {
 // A graph of launches, which are captured once and then submitted together. The device must outlive the graph.
 class GpuGraph {
  public:
-  // Captures what `launches` enqueues in the device's stream. The graph is empty if the driver cannot capture that.
-  // Errors are those of `launches`.
+  // Captures the launches that the function `launches` enqueues in the device's stream. The graph is empty if the
+  // driver cannot capture them. Errors are those of `launches`.
   static absl::StatusOr<GpuGraph> capture(const GpuDevice& device, const std::function<absl::Status()>& launches);
   GpuGraph() = default;
   GpuGraph(GpuGraph&& other) noexcept { *this = std::move(other); }

@@ -73,8 +73,8 @@ absl::StatusOr<const MatmulApi*> open_api(const Library& row) {
   return api.release();  // the table and its library are never freed, since they are used until the process ends
 }
 
-// Sets an attribute of an object of the library by `function`, which is for objects of this kind. Returns 0 or the
-// number of an error.
+// Sets an attribute of `object`, a descriptor of the library, by `function`, which is the library's function for this
+// kind of descriptor. Returns 0 or the number of an error.
 template <class T>
 int set(int (*function)(void*, int, const void*, size_t), void* object, int attribute, T value) {
   return function(object, attribute, &value, sizeof value);
@@ -90,7 +90,7 @@ absl::Status refused(const MatmulApi& api, int error, std::string_view doing) {
 }
 
 // Of the algorithms that the library proposes and that fit into the workspace, copies the one at index `number` to
-// `algorithm`. Returns false if there are not so many.
+// `algorithm`. Returns false if there are fewer algorithms.
 template <class Proposed>
 bool choose(int number, const std::function<int(int, void*, int*)>& propose, uint64_t* algorithm) {
   Proposed proposed[kMostAlgorithms] = {};

@@ -38,8 +38,9 @@ struct MatmulApi {
   int compute_f32, compute_tf32, transposed, f32, f16, bf16, relu, gelu, bias, plain;
 };
 
-// Returns the library of this name, which is opened once. FailedPrecondition: the library is not installed or too old;
-// the message names the package that has it. InvalidArgument: there is no library for GPUs of this name.
+// Returns the functions of the library called `name`, which is opened once. FailedPrecondition: the library is not
+// installed or too old; the message names the package that has it. InvalidArgument: `name` is not that of a library for
+// GPUs.
 absl::StatusOr<const MatmulApi*> matmul_api(const std::string& name);
 
 // Returns name and version of the library that this machine has for GPUs of a family: "cublaslt=13.1.0". Returns "" if
@@ -73,9 +74,9 @@ class MatmulProduct {
 // A product with the algorithm that computes it, for the device that is current when the product is loaded.
 class MatmulKernel {
  public:
-  // Loads the product that `text`, the text of a MatmulCall, describes. OutOfRange: the library proposes fewer
-  // algorithms than the call's number asks for. InvalidArgument: the text is wrong. FailedPrecondition: the library is
-  // not installed. Internal: the library refuses the call.
+  // Loads the product that `text`, the text of a MatmulCall, describes. OutOfRange: the library proposes no algorithm
+  // at the index MatmulCall::algorithm. InvalidArgument: the text is wrong. FailedPrecondition: the library is not
+  // installed. Internal: the library refuses the call.
   static absl::StatusOr<std::unique_ptr<MatmulKernel>> load(const std::string& library, const std::string& text);
   MatmulKernel(const MatmulKernel&) = delete;
   MatmulKernel& operator=(const MatmulKernel&) = delete;
@@ -92,7 +93,7 @@ class MatmulKernel {
   std::unique_ptr<MatmulProduct> product_;
   void* handle_ = nullptr;
   uint64_t algorithm_[8] = {};
-  // launch() holds this from when it sets the bias, an attribute of the product, until the product is enqueued
+  // launch() holds this mutex from when it sets the bias, an attribute of the product, until the product is enqueued.
   mutable std::mutex mutex_;
 };
 

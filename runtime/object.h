@@ -27,8 +27,8 @@ class SharedObject {
 
   // Returns the address of the symbol `name`. InvalidArgument: the object does not define it.
   absl::StatusOr<void*> symbol(const std::string& name) const;
-  // Returns the value of Launch::outside for the CPU kernel `entry`: the offset in its scratch where it reports an
-  // index outside its axis. -1: the kernel reports none, or the object gives an offset that is not valid.
+  // Returns the value of Launch::outside for the CPU kernel `entry`: the offset in bytes in its scratch where it
+  // reports an index outside its axis. -1: the kernel reports none, or the object gives an offset that is not valid.
   int64_t outside_of(const std::string& entry, int64_t scratch_bytes) const;
   // Prepares a kernel that calls a library (Source::library). If `library` is empty, there is nothing to do.
   // FailedPrecondition: the library cannot be used; the message says which package has it. InvalidArgument: the name is

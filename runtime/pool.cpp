@@ -37,7 +37,7 @@ void relax() {
 #endif
 }
 
-// Waits until `word` differs from `old`: spins for `spin_ns`, then sleeps.
+// Waits until `word` differs from `old`, and returns its new value: spins for `spin_ns`, then sleeps.
 uint32_t await_change(std::atomic<uint32_t>& word, uint32_t old, int64_t spin_ns) {
   const int64_t until = now_ns() + spin_ns;
   do {

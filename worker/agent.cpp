@@ -33,8 +33,9 @@ constexpr auto kSaysWork = std::chrono::minutes(1);
 // The time limit of one call to the coordinator, in addition to the time that the call waits for work.
 constexpr auto kPatience = milliseconds(20'000);
 
-// A lock on the machine for measurements. GPUs hold it together. The CPU holds it alone, because compilers and the
-// threads of other devices would disturb it. A waiting CPU comes before GPUs that ask later.
+// A lock on the machine that an agent holds while it measures. Agents of GPUs hold it together. The agent of the CPU
+// holds it alone, because compilers and the threads of other devices would disturb its measurements. While it waits for
+// the lock, agents of GPUs that ask later have to wait.
 class MachineLock {
  public:
   void begin(bool alone) {
@@ -59,7 +60,7 @@ class MachineLock {
   bool taken_ = false;
 };
 
-// Whether a failed call may succeed when it is repeated.
+// Whether a call to the coordinator that failed with `status` may succeed when it is repeated.
 bool may_pass(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -110,8 +111,8 @@ class Agent {
       }
       const auto answer = calls_.acquire(wait_s());
       if (!answer.ok()) {
-        // The call fails if the coordinator cannot be reached, or if it has restarted and does not know this worker any
-        // more.
+        // acquire() fails if the coordinator cannot be reached, or if the coordinator has restarted and does not know
+        // this worker any more.
         registered_ = false;
         attendance_.reset();
         state_.rest();
@@ -150,8 +151,8 @@ class Agent {
             {"trace", lease.batch().trace()}};
   }
 
-  // Logs each reason only once until the worker is registered, since operations are retried for ever and would fill the
-  // log. All errors of an unreachable coordinator count as one reason, whatever the network reports.
+  // Logs why a call failed, but each reason only once until the worker is registered, since calls are retried for ever
+  // and would fill the log. All errors of an unreachable coordinator count as one reason, whatever the network reports.
   void log_once(const absl::Status& status) {
     const std::string why(status.message());
     if (!logged_.insert(absl::IsUnavailable(status) ? "" : why).second) return;
@@ -220,8 +221,8 @@ class Agent {
                {{"worker", calls_.name()}});
   }
 
-  // Reports until the coordinator has stored the results, or until they are of no use any more: another attempt owns
-  // the batch, the coordinator refuses them, the idle time is over, or the worker has to stop.
+  // Reports the results again and again until the coordinator has stored them, or until they are of no use any more:
+  // another attempt owns the batch, the coordinator refuses them, the idle time is over, or the worker has to stop.
   void report(const v1::Lease& lease, const Measured& measured) {
     worked_ = Clock::now();
     for (;;) {
@@ -244,7 +245,8 @@ class Agent {
     }
   }
 
-  // Logs at most once a minute (kSaysWork) how much has been reported, beginning with the first batch.
+  // Counts a reported batch with `trials` trials. Logs the numbers of reported batches and trials after the first batch
+  // and then at most once a minute (kSaysWork).
   void count_reported(size_t trials) {
     ++batches_;
     trials_ += trials;
@@ -271,7 +273,7 @@ class Agent {
   std::mutex mutex_;
   std::condition_variable stopped_;
   std::stop_callback<std::function<void()>> wake_;
-  // Keeps the call open by which the coordinator sees this worker; only while the worker is registered.
+  // Keeps a call open by which the coordinator sees that this worker is alive; only while the worker is registered.
   std::optional<Attendance> attendance_;
 };
 

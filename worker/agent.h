@@ -24,7 +24,7 @@ struct AgentOptions {
   std::string name;              // name of the worker; empty: HOST-PID
   std::vector<Device> devices;   // the CPUs and GPUs that the worker offers; measure.gpus describes the GPUs among them
   std::string machine;           // digest that identifies the worker's machine; empty: own_machine() (worker/calls.h)
-  double exit_when_idle_s = -1;  // seconds without work after which work() returns; negative: it never does
+  double exit_when_idle_s = -1;  // seconds without a lease after which run_agent() returns; negative: no limit
   double wait_s = 20;            // seconds that one call for work may wait at the coordinator
   bool end_together = false;     // whether all devices stop when one of them cannot measure
   bool rates = false;            // whether to measure the peak rates of each device after its first batch

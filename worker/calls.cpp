@@ -70,7 +70,7 @@ absl::Status Calls::register_process(const std::vector<Device>& devices, const s
   const std::lock_guard lock(mutex_);
   registered_.renew = milliseconds(std::max<int64_t>(10, static_cast<int64_t>(answer.renew_s() * 1000)));
   registered_.epoch = answer.epoch();
-  // An older coordinator answers without a name; then the name in the request is valid.
+  // An older coordinator answers a registration without a name; then the name in the request is valid.
   if (!answer.name().empty()) registered_.name = answer.name();
   return absl::OkStatus();
 }

@@ -27,22 +27,23 @@ namespace v1 = ::warploom::v1;
 class Calls {
  public:
   using milliseconds = std::chrono::milliseconds;
-  // `patience`: the limit of one call, in addition to the time for which the call asks the coordinator to wait.
+  // `patience`: the time limit of one call, in addition to the time for which the call asks the coordinator to wait.
   Calls(const std::shared_ptr<grpc::Channel>& channel, std::string name, milliseconds patience, std::stop_token stop);
 
   std::string name() const;
   milliseconds renew_interval() const;
-  // Registers this process, under its present epoch or for the first time. `machine`: as own_machine() returns it.
-  // `rates`: the measured rates of the devices, in the order of the devices; the last ones may be missing.
-  // FailedPrecondition: a newer process has taken the name.
+  // Registers this process for the first time, or again under its present epoch (the number of its registration).
+  // `machine`: as own_machine() returns it. `rates`: the measured rates of the devices, in the order of the devices;
+  // the rates of the last devices may be missing. FailedPrecondition: a newer process has taken the name.
   absl::Status register_process(const std::vector<Device>& devices, const std::string& machine,
                                 const std::vector<MeasuredRates>& rates);
-  // Waits up to `wait_s` seconds for a lease. If none is found in this time, the answer is empty. FailedPrecondition:
-  // this process has to register again.
+  // Waits up to `wait_s` seconds for a lease. If the coordinator has none in this time, the answer is empty.
+  // FailedPrecondition: this process has to register again.
   absl::StatusOr<v1::AcquireLeasesResponse> acquire(double wait_s);
   absl::StatusOr<v1::RenewLeasesResponse::Outcome> renew(const v1::Lease& lease, const std::string& phase,
                                                          int64_t counter);
-  // Uploads those objects of the trials that the coordinator does not have yet. `objects`: bytes by trial number.
+  // Uploads those compiled objects of the trials that the coordinator does not have yet. `objects`: the bytes of each
+  // object, by the number of its trial.
   absl::Status upload(const std::vector<Trial>& trials, const std::map<int64_t, std::string>& objects);
   absl::Status report(const v1::Lease& lease, const std::vector<Trial>& trials);
   // Returns a lease to the coordinator, best effort within 2 s: a lease that is not returned expires by itself.
@@ -63,7 +64,8 @@ class Calls {
   const std::stop_token stop_;
   const std::unique_ptr<v1::WorkerService::Stub> workers_;
   const std::unique_ptr<v1::BlobStore::Stub> blobs_;
-  // register_process() writes these fields, possibly while another thread is in attend().
+  // The coordinator's answer to the latest registration. register_process() writes it, possibly while another thread is
+  // in attend().
   struct Registered {
     std::string name;
     uint64_t epoch = 0;  // number of this registration, assigned by the coordinator; 0: not registered yet
@@ -75,8 +77,8 @@ class Calls {
   Registered registered_;  // guarded by mutex_
 };
 
-// Returns a digest of the machine on which this process runs: of the kernel's boot id, which is the same in all
-// containers of a machine and in no other machine. Empty: the kernel does not report a boot id.
+// Returns a digest that identifies the machine on which this process runs. It is computed from Linux's boot id, which
+// is the same in all containers of a machine and differs between machines. Empty: Linux does not report a boot id.
 std::string own_machine();
 
 // Keeps Calls::attend() open on a thread of its own while the object lives, and calls it again whenever it fails.

@@ -9,7 +9,8 @@
 
 namespace wl {
 
-// kMissing: a worker cannot work without it. kWarn: a worker works, but its times may vary or be too long.
+// The result of checking one requirement of a worker. kMissing: the worker cannot work here. kWarn: the worker works,
+// but its times may vary or be too long.
 enum class Readiness : uint8_t { kOk, kWarn, kMissing };
 inline constexpr const char* kReadinessNames[] = {"ok", "warn", "missing"};
 
@@ -32,7 +33,7 @@ struct DeviceRate {
 struct MachineCheck {
   std::vector<Finding> findings;
   std::vector<DeviceRate> rates;
-  bool ready() const;  // returns whether the machine can serve as a worker: no finding is kMissing
+  bool ready() const;  // returns whether the machine can serve as a worker, that is, whether no finding is kMissing
 };
 
 // Checks this machine for a worker that offers these devices ("cpu", "cuda:0", ...; "all"). Compiles and runs kernels,

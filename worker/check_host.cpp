@@ -37,7 +37,7 @@ std::string cpu_file(int cpu, const std::string& name) {
   return line_of(cat("/sys/devices/system/cpu/cpu", cpu, "/", name));
 }
 
-// Returns the number of distinct cores of these hardware threads.
+// Returns the number of different cores to which the hardware threads `cpus` belong.
 size_t cores_of(const std::vector<int>& cpus) {
   std::set<std::string> cores;
   for (const int cpu : cpus) {

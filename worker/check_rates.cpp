@@ -1,5 +1,5 @@
-// The part of --check that times a copy and multiply-adds by probes (worker/probes.h). The probes also show that
-// everything that candidates need works here.
+// The part of --check that times a copy and multiply-adds by probes (worker/probes.h). The probes also show whether
+// kernels can be compiled, loaded and run on this machine as candidates are.
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -46,7 +46,7 @@ int lanes_of_unit(const std::string& target) {
   return row == kRows->end() ? 0 : row->second;
 }
 
-// Judges the clocks of a GPU that were read after each sample. A difference between them is reported.
+// Makes a finding from the clock rates of a GPU that were read after each sample. It reports whether they differ.
 Finding clock_finding(const std::string& device, const std::vector<int64_t>& clocks_mhz) {
   const auto [least, most] = std::minmax_element(clocks_mhz.begin(), clocks_mhz.end());
   Finding out{device + " clock", Readiness::kOk, "", ""};

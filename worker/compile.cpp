@@ -43,7 +43,8 @@ bool of_the_system(const std::string& program) {
   return false;
 }
 
-// Compiles for the CPU. Objects of a promotion are kept for later batches, and for a repetition of the promotion.
+// Compiles a batch for the CPU. The objects of a promotion are kept in options.state, for later batches and for a
+// repetition of the promotion.
 absl::StatusOr<std::vector<Compiled>> compile_for_cpu(const Batch& batch, const MeasureOptions& options,
                                                       const CompileOptions& compile) {
   if (options.state == nullptr) return compile_cpu(batch.candidates, compile);

@@ -1,4 +1,5 @@
-// The steps of measuring that need no device: choosing where a batch runs, compiling it, and ordering its candidates.
+// The steps of measuring a batch that need no device: choosing the device that measures it, compiling its candidates,
+// and ordering them.
 #pragma once
 
 #include <atomic>
@@ -16,9 +17,10 @@ namespace wl {
 // target, otherwise the first of the target's family. Returns "none" if there is no such GPU.
 std::string device_of(const Batch& batch, const MeasureOptions& options);
 
-// Returns a text for a batch; batches with equal texts may share one runner. A GPU's runner serves all batches of its
-// device. Candidates for a CPU run in the runner's own process, so a CPU's runner serves only the rounds of one search
-// and trace. Empty: the runner serves this batch alone, for example a promotion.
+// Returns a text that identifies the batches which may share a runner with this one: batches whose texts are equal. A
+// GPU's runner serves all batches of its device. Candidates for a CPU run in the runner's own process, so a CPU's
+// runner serves only the rounds of one search and trace. Empty: the runner serves this batch alone, for example a
+// promotion.
 std::string serves_of(const Batch& batch, const std::string& device);
 
 // Returns the setup command for a batch's problem and recipe, without a seed, which the caller sets.

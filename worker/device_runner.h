@@ -1,7 +1,8 @@
-// A runner of one device, with a problem's arguments set up and candidates loaded. The runner is started when it is
-// needed, and ended after any error that may have damaged it. Where batches may share a runner, the next batch finds
-// the runner with its arguments filled in. A fresh runner of a GPU must first compute the canary correctly; if it does
-// not, the device is quarantined (an Unavailable error), so that it gets no more work.
+// Starts and ends the runner (child process) of one device, and prepares it for a batch: sets up the arguments of the
+// problem and loads candidates. The runner is started when it is needed, and ended after any error that may have
+// damaged it. Where batches may share a runner, the next batch finds the arguments filled in already. A fresh runner of
+// a GPU must first compute the canary correctly; if it does not, the device is quarantined (an Unavailable error), so
+// that it gets no more work.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,7 @@
 
 namespace wl {
 
-// The state that outlives a batch: compiler processes, objects, and a runner, whose arguments (CPU) or context (GPU)
+// What later batches reuse: compiler processes, compiled objects, and a runner, whose arguments (CPU) or context (GPU)
 // take long to make.
 struct ReusedState {
   std::unique_ptr<CompilePool> pool;
@@ -54,8 +55,8 @@ class DeviceRunner {
   bool may_be_damaged() const { return inherited_ && !is_gpu(); }
   bool is_gpu() const { return options_.device != "cpu"; }
 
-  std::optional<CanaryAnswer> canary;  // the current runner's times for the canary, from the latest run
-  int64_t canary_at = 0;
+  std::optional<CanaryAnswer> canary;  // the current runner's times of the canary, from the canary's latest run
+  int64_t canary_at = 0;               // time of that run in ns (monotonic_ns)
 
  private:
   bool keeps() const { return state_ != nullptr && !serves_.empty(); }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Returns the absolute error: 0 also for equal infinities or two NaNs, infinity if no bound could accept the value.
+// Returns the absolute error of the value `got`. It is 0 for equal infinities and for two NaNs; it is infinity if only
+// one of the two values is NaN, or if they differ and one of them is infinite.
 double error_of(const Check::Sample& sample, double got) {
   if (std::isnan(sample.expected)) return std::isnan(got) ? 0 : kInfinity;
   if (std::isnan(got)) return kInfinity;
@@ -20,7 +21,7 @@ double error_of(const Check::Sample& sample, double got) {
   return std::fabs(got - sample.expected);
 }
 
-// Returns error / bound. A value of more than 1 is a wrong result.
+// Returns error / bound, which is more than 1 for a wrong value.
 double ratio_of(double error, double bound) {
   if (error == 0) return 0;
   return bound > 0 ? error / bound : kInfinity;

@@ -15,8 +15,8 @@ struct Verdict {
   std::string message;   // if the result is wrong: argument, index, expected, got and bound of the worst sample
 };
 
-// `got[i]` is the value for `check.samples[i]`. If there are fewer values than samples, only as many samples are
-// judged.
+// Judges the values `got`: got[i] is the value of the element check.samples[i]. If there are fewer values than samples,
+// only as many samples are judged.
 Verdict judge(const Problem& problem, const Check& check, const std::vector<double>& got);
 
 // Returns "(3, 17)" for the row-major position `index` of an array of `shape`.

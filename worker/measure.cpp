@@ -30,7 +30,7 @@ double seconds_since(int64_t begin) {
   return static_cast<double>(monotonic_ns() - begin) * 1e-9;
 }
 
-// Returns the relative change of the machine's speed between two canary runs: the larger change of the two kernels.
+// Returns the relative change of the machine's speed between two canary runs: the larger one of compute and copy time.
 double moved(const CanaryAnswer& before, const CanaryAnswer& after) {
   const auto change = [](int64_t a, int64_t b) {
     return a > 0 ? std::fabs(static_cast<double>(b - a)) / static_cast<double>(a) : 0.0;

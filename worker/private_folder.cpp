@@ -51,7 +51,7 @@ int own(const std::string& folder) {
   return -1;
 }
 
-// Whether the process that made the folder has ended. `none_made`: no folder is being made at present.
+// Whether the process that made the folder has ended. `none_made`: whether no process is making a folder at present.
 bool is_orphan(const std::string& folder, bool none_made) {
   struct stat found = {};
   if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid()) return false;

@@ -159,9 +159,9 @@ bool any_is_correct(const Measured& measured) {
                      [](const Trial& trial) { return trial.outcome == Outcome::kCorrect; });
 }
 
-// Whether failures of a batch may be the machine's fault: no candidate is correct or, for CPUs, one does not compile. A
-// compile error is rare for CPUs, and a full disk may be its cause. For GPUs, compilers refuse kernels that are too
-// large.
+// Whether failures of a batch may be the machine's fault: no candidate is correct or, for CPUs, one does not compile.
+// For CPUs, compile errors are rare, and a full disk may be their cause. For GPUs they are common, since compilers
+// refuse kernels that are too large.
 bool may_be_the_machine(const Measured& measured, bool gpu) {
   if (measured.cancelled || measured.trials.empty()) return false;
   const auto uncompiled = [](const Trial& trial) { return trial.outcome == Outcome::kCompileError; };
@@ -215,7 +215,7 @@ absl::Status known_kernel_works(const Device& device, const MeasureOptions& opti
   MeasureOptions own = options;
   own.state = nullptr;
   own.compiled = nullptr;
-  own.fake = true;  // the times are made up, since only the outcome matters
+  own.fake = true;  // the probe is checked but not timed, since only the outcome of the check matters
   const Gpus::Gpu* gpu = nullptr;
   for (const Gpus::Gpu& one : options.gpus)
     if (one.device.target == device.target) gpu = &one;
@@ -282,8 +282,8 @@ struct Read {
 
 Read read_of(const Device& device, const std::string& name, int64_t bytes_of_thread) {
   const int64_t vector = 4 * cpu_row(device).lanes, step = vector * kSums;
-  // If a thread's region is larger than kReadByRun, each run reads only the part that follows the last one. Before a
-  // part is read again, the other parts have evicted it from the caches.
+  // If a thread's region is larger than kReadByRun, it is divided into parts, and each run reads the part after that of
+  // the last run. Before a part is read again, the other parts have evicted it from the caches.
   const int64_t parts = std::max<int64_t>(1, bytes_of_thread / kReadByRun);
   const int64_t bytes = std::max(step, bytes_of_thread / parts / step * step);
   const int64_t passes = std::max<int64_t>(1, kReadByRun / bytes);

@@ -90,8 +90,8 @@ absl::StatusOr<std::string> compile(const CompileCommand& command) {
   std::error_code ignored;
   for (auto at = std::filesystem::directory_iterator(kOwnFolder, ignored); own && at != end(at); at.increment(ignored))
     std::filesystem::remove_all(at->path(), ignored);
-  // This process has failed, not the compiler. The worker treats Unavailable as the end of the runner, so another code
-  // is sent.
+  // Unavailable means that this process has failed, not the compiler. The worker would take this code as the end of the
+  // runner, so another one is sent.
   if (absl::IsUnavailable(unit.status())) return absl::FailedPreconditionError(unit.status().message());
   if (!unit.ok()) return unit.status();
   CompileAnswer answer{std::move(unit->binary), {}, unit->seconds};

@@ -33,8 +33,8 @@ int end(int code, const std::string& why) {
   return code;
 }
 
-// Fills in the devices of these names, which the worker offers. Returns an error message if a name is wrong, otherwise
-// "".
+// Adds the devices of these names to the devices that the worker offers (options.devices). Returns an error message if
+// this machine has no device of some name, otherwise "".
 std::string offer(std::vector<std::string> names, const std::string& runner, wl::AgentOptions& options) {
   std::optional<wl::Gpus> gpus;
   const auto all_gpus = [&]() -> const wl::Gpus& {

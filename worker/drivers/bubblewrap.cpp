@@ -24,10 +24,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Paths of the system that compilers, loaders and drivers need. A symbolic link is shown as a link.
+// Paths of the system that every sandbox shows, since compilers, loaders and drivers need them. A symbolic link is
+// shown as a link.
 constexpr const char* kSystem[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/ld.so.cache"};
-// Paths that only GPU drivers need. Device nodes keep their permissions; folders are read-only.
+// Paths that a sandbox shows only to children that use a GPU. Device nodes keep their permissions; folders are
+// read-only.
 constexpr const char* kGpuNodes[] = {"/dev/nvidiactl",   "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
                                      "/dev/nvidia-caps", "/dev/kfd",        "/dev/dri"};
 constexpr const char* kGpuFolders[] = {"/sys", "/opt/rocm", "/etc/OpenCL"};
@@ -37,7 +39,8 @@ class Arguments {
  public:
   void add(std::initializer_list<std::string> more) { list_.insert(list_.end(), more); }
 
-  // Shows a file or folder read-only at its own path, if it exists and is not in a folder that is already shown.
+  // Makes a file or folder visible in the sandbox, read-only and at its own path. Does nothing for a path that does not
+  // exist or lies in a folder that is visible already.
   void show(const std::string& path) {
     const std::string normal = fs::path(path).lexically_normal().string();
     if (!absl::StartsWith(normal, "/") || normal == "/") return;
@@ -61,8 +64,8 @@ class Arguments {
   std::set<std::string> shown_;
 };
 
-// Shows a folder of programs or libraries. For a folder named bin outside /usr, also shows the libraries and headers
-// that a compiler has beside it.
+// Makes a folder of programs or libraries visible in the sandbox. If it is a folder named bin outside /usr, also makes
+// the libraries and headers beside it visible, which a compiler in it needs.
 void show_prefix(const std::string& folder, Arguments& arguments) {
   arguments.show(folder);
   const fs::path path = fs::path(folder).lexically_normal();
@@ -75,8 +78,8 @@ void show_prefix(const std::string& folder, Arguments& arguments) {
   }
 }
 
-// Shows the folders of the libraries that this program has loaded, since the programs that it starts may also need
-// these libraries, which may be outside the system's folders, for example in a Python wheel.
+// Makes the folders of the libraries that this process has loaded visible in the sandbox, since the programs in it may
+// need them too. They may lie outside the system's folders, for example in a Python wheel.
 void show_own_libraries(Arguments& arguments) {
   std::set<std::string> folders;
   const auto add = [](dl_phdr_info* info, size_t, void* to) {

@@ -29,11 +29,12 @@ struct Box {
   int filter_fd = -1;      // the child's descriptor of a seccomp program (drivers/system_calls.h); -1: none
 };
 
-// Changes `options` so that the program runs in a box. options.inherit_environment must be false. The folders of PATH
-// and LD_LIBRARY_PATH in the given environment are visible; so are the libraries and headers beside a folder named bin.
+// Changes `options` so that the program runs in a sandbox that `box` describes. options.inherit_environment must be
+// false. The program sees the folders of PATH and LD_LIBRARY_PATH in options.environment, and the libraries and headers
+// beside a folder named bin.
 void put_in(const Box& box, Process::Options& options);
 
-// Tries to make a box. FailedPrecondition says why this machine cannot make one, and what to do.
+// Tries to make a sandbox. FailedPrecondition says why this machine cannot make one, and what to do.
 absl::Status sandbox_works();
 // The end of error messages about missing sandboxes: how to continue without one.
 extern const char* const kWithoutSandbox;

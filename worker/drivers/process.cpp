@@ -56,7 +56,7 @@ bool readable(int fd, int64_t timeout_ns) {
 
 constexpr int64_t kPatience = 5'000'000'000;  // how many ns to wait for the end of a killed process
 
-// Returns the children of a single-threaded process, such as bwrap or the first process of its box.
+// Returns the children of a single-threaded process, such as bwrap or the first process of its sandbox.
 std::vector<pid_t> children_of(pid_t parent) {
   std::ifstream file(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
   std::vector<pid_t> children;
@@ -177,9 +177,9 @@ bool Process::stopped() const {
   return running() && is_stopped(pid_, boxed_);
 }
 
-// Called when the child has ended. Kills the processes that it left in its process group. Also waits until its sandbox
-// (box) has ended, that is, until the output is closed: the first process of a box keeps it open until all other
-// processes in the box have ended.
+// Called when the child has ended. Kills the processes that the child left in its process group. If the child is bwrap,
+// also waits until its sandbox has ended, that is, until the pipe of its output is closed: the first process of the
+// sandbox keeps the pipe open until all other processes of the sandbox have ended.
 absl::StatusOr<Exit> Process::reap() {
   // Kills the group before waitpid(), because after that the id may belong to another group.
   ::kill(-pid_, SIGKILL);
@@ -218,10 +218,11 @@ absl::StatusOr<Exit> Process::wait(int64_t deadline_ns, Drain& drain) {
 
 absl::StatusOr<Exit> Process::kill() {
   if (!running()) return Exit{};
-  // The child of bwrap is the first process of its box: when it is killed, the kernel ends everything in the box.
-  // Killing only bwrap is not enough, although the box is told to end with it (--die-with-parent): the box leaves the
-  // process group of bwrap before it makes that request to the kernel, and would survive a kill between the two. bwrap
-  // is stopped first, so that it neither starts a box nor reaps one, whose id could then belong to another process.
+  // The child of bwrap is the first process of the sandbox: when it is killed, Linux ends everything in the sandbox.
+  // Killing only bwrap is not enough, although the first process is told to end with bwrap (--die-with-parent): it
+  // leaves the process group of bwrap before it makes that request to Linux, and would survive a kill between the two.
+  // bwrap is stopped first, so that it neither starts a first process nor reaps one, whose id could then belong to
+  // another process.
   if (boxed_) {
     ::kill(-pid_, SIGSTOP);
     for (pid_t child : children_of(pid_)) ::kill(child, SIGKILL);

@@ -1,5 +1,5 @@
-// Child processes that can be killed. Each leads its own process group. Killing it kills the group, and every wait has
-// a deadline.
+// Child processes that can be killed. Each child leads its own process group, and killing the child kills the whole
+// group. Every wait for a child has a deadline.
 #pragma once
 
 #include <sys/types.h>
@@ -68,7 +68,7 @@ class Process {
     bool inherit_environment = false;
     std::string folder;  // working folder of the child; empty: that of this process
     int pass_fd = -1;    // descriptor of this process that becomes number 3 in the child; -1: none
-    bool boxed = false;  // whether the program is bwrap; the child then ends together with its whole box
+    bool boxed = false;  // whether the program is bwrap; its whole sandbox is then killed and waited for with it
   };
   // Starts a child with an empty stdin, and with stdout and stderr readable at output(). NotFound: there is no such
   // program. Unavailable: it cannot be started.
@@ -82,15 +82,15 @@ class Process {
   bool running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
   int output() const { return output_.get(); }  // returns the non-blocking descriptor of the child's stdout and stderr
-  int exit_fd() const { return exit_fd_.get(); }  // returns a pidfd, which is readable when the child has ended
+  int exit_fd() const { return exit_fd_.get(); }  // returns the child's pidfd, readable once the child has ended
 
-  // Whether a signal such as SIGSTOP has stopped the child, or a program in its box, and nothing has continued it.
+  // Whether a signal such as SIGSTOP has stopped the child, or a process of its sandbox, and nothing has continued it.
   bool stopped() const;
   // Waits for the end of the child, draining its output; then kills its group and returns how it ended.
   // DeadlineExceeded: it has not ended by `deadline_ns` (monotonic clock).
   absl::StatusOr<Exit> wait(int64_t deadline_ns, Drain& drain);
-  // Sends SIGKILL to the group and the box, and waits up to 5 s. Unavailable: the child, or a process of its box,
-  // survives.
+  // Sends SIGKILL to the child's process group and to its sandbox, if it has one, and waits up to 5 s for their end.
+  // Unavailable: the child, or a process of its sandbox, survives.
   absl::StatusOr<Exit> kill();
 
  private:

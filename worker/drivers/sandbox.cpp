@@ -23,7 +23,7 @@ constexpr bool kSanitized = false;
 void set_limit(int resource, rlim_t most) {
   rlimit limit{};
   if (getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) return;
-  // RLIM_INFINITY is the largest number, so the least of both limits is right for an unlimited resource too
+  // RLIM_INFINITY is the largest number, so the smaller of the two limits is right for an unlimited resource too.
   limit.rlim_cur = limit.rlim_max = std::min(most, limit.rlim_max);
   (void)setrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
 }
@@ -32,7 +32,7 @@ void set_limit(int resource, rlim_t most) {
 
 void enter_sandbox(pid_t parent, bool runs_foreign_code) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent ended before prctl() took effect, so the kernel will not kill this process.
+  // If the parent ended before prctl() took effect, Linux will not kill this process.
   if (getppid() != parent) _exit(0);
   set_limit(RLIMIT_CORE, 0);
   if (runs_foreign_code) {

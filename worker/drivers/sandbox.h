@@ -1,8 +1,8 @@
 // The rights that a runner gives up before it loads untrusted code: core files, writing files, starting processes and
 // threads, opening sockets, signalling other processes, and outliving its parent. This is the inner wall of the
-// sandbox; the bubblewrap in which a worker starts its runners (drivers/bubblewrap.h) is the outer one. Each step is
-// best effort where a system lacks the mechanism for it: the parent's deadline, and its kill of the runner, depend on
-// none of the steps. All resource limits are hard.
+// sandbox; the bubblewrap sandbox in which a worker starts its runners (drivers/bubblewrap.h) is the outer one. A right
+// for which the system lacks a mechanism is kept: the parent can kill the runner at its deadline all the same. All
+// resource limits are hard.
 #pragma once
 
 #include <sys/types.h>

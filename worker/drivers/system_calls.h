@@ -1,5 +1,5 @@
-// The system calls that the children of a worker may make, as lists for libseccomp. Every other call, and every call of
-// another architecture, fails with EPERM. That does not end the child: a program that can do without the call
+// The system calls that the children of a worker may make, as lists for libseccomp. Every other system call, and every
+// one of another architecture, fails with EPERM. The child does not end then: a program that can do without the call
 // continues.
 #pragma once
 
@@ -17,11 +17,12 @@ enum class Permitted {
   kDriver,    // the calls of kCompiler, and those of GPU drivers
 };
 
-// Restricts this process with all its threads to the list, for the rest of its life. FailedPrecondition: libseccomp or
-// the kernel refuses.
+// Restricts this process with all its threads to the permitted system calls, for the rest of its life.
+// FailedPrecondition: libseccomp or Linux refuses this.
 absl::Status allow_only(Permitted permitted);
 
-// Returns an in-memory file with the list as a BPF program, positioned at its start, which bwrap loads into the kernel.
+// Returns an in-memory file, positioned at its start, with a BPF program that allows only the permitted system calls.
+// bwrap loads the program into the kernel for the child that it starts.
 absl::StatusOr<Descriptor> filter_program(Permitted permitted);
 
 }  // namespace wl

@@ -26,14 +26,14 @@ constexpr double kClockMoved = 0.05;
 constexpr int kRoundsToLose = 8;  // number of rounds after which slots that are too slow get no more samples
 
 // A candidate that is timed alone has lost if, for at least one row of this table, it has `samples` or more samples and
-// all of them exceed `factor` times the best time. Other load on the machine lengthens some samples but rarely all of
-// them, and the finalists of a search are timed again side by side.
+// all of them exceed `factor` times the best known time (Recipe::best_ns). Other load on the machine lengthens some
+// samples but rarely all of them, and the finalists of a search are timed again side by side.
 constexpr struct {
   size_t samples;
   double factor;
 } kLost[] = {{2, 1.5}, {3, 1.25}, {5, 1.1}};
 
-// Continues to warm up a slot whose first call took `ns`, and returns the number of calls per sample.
+// Continues to warm up a slot whose first call took `ns`, and returns how many calls of it one sample should have.
 int64_t warm_up(int slot, int64_t ns, const TimedRun& run) {
   int64_t spent = ns, fastest = ns;
   for (int runs = 1; spent < kWarm && runs < 200; ++runs) {
@@ -69,7 +69,8 @@ void take_sample(int index, Slot& slot, const Clocked& timed) {
   add_sample(timed.run(index, slot.calls), slot, timed);
 }
 
-// Makes a slot ready to be timed. Its first call already counts as a sample if it takes `is_sample` ns or more.
+// Makes a slot ready to be timed. The first call of the slot already counts as a sample if it takes `is_sample` ns or
+// more.
 void begin(int index, Slot& slot, int64_t is_sample, const Clocked& timed) {
   const int64_t first = std::max<int64_t>(timed.run(index, 1), 1);
   if (first >= is_sample) return add_sample(first, slot, timed);

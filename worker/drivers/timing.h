@@ -1,5 +1,5 @@
-// Decides how candidates are timed and when to stop. The code is pure, since the caller provides the runs and the
-// clock, so every rule has a test.
+// Decides how candidates are timed and when their timing stops. The caller provides the runs and the clock, so tests
+// can simulate both.
 #pragma once
 
 #include <cstdint>

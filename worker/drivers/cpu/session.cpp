@@ -21,10 +21,10 @@ constexpr size_t kMaxClones = 256;
 // bytes of memory that the copies of the arguments leave free for scratch, stacks and what a kernel allocates
 constexpr int64_t kMemoryReserve = int64_t{1} << 30;
 
-// If all outputs together have more than kLargeOutputs bytes, only some of their pages are poisoned. Before a check it
-// is every kOfCheckedPages-th page. This number is odd, so that a kernel which leaves out elements at distances of a
-// power of two is found. Before timing it is every kOfTimedPages-th page: more pages, since the worker then reads few
-// values.
+// If all outputs together have more than kLargeOutputs bytes, only some of their pages are poisoned. Before a check, it
+// is every kOfCheckedPages-th page; the number is odd, so that a kernel which leaves out elements at distances of a
+// power of two is found. Before timing, every kOfTimedPages-th page is poisoned: more pages, since the worker then
+// reads few values.
 constexpr int64_t kLargeOutputs = int64_t{16} << 20;
 constexpr int64_t kOfCheckedPages = 17, kOfTimedPages = 8;
 
@@ -144,7 +144,7 @@ absl::StatusOr<CpuSession::Candidate*> CpuSession::slot(int64_t number) {
   return &at->second;
 }
 
-// Makes a chain of the command's steps, after checking everything that run_steps() relies on.
+// Makes a chain of kernels from the command's steps, after checking everything that run_steps() relies on.
 absl::Status CpuSession::assemble(const ChainCommand& command) {
   if (!pool_) return absl::FailedPreconditionError("a chain before setup");
   Candidate chain;
@@ -188,8 +188,8 @@ template <typename F>
 void CpuSession::each_page(const BufferSpec& spec, int64_t of_pages, F&& f) {
   const int64_t step = 4096 / size_of(spec.dtype);
   const int64_t pages = (spec.elements() + step - 1) / step, threads = pool_->threads();
-  // If every page is visited, the pages of a thread form one run, for which one call of `f` is enough. Otherwise each
-  // run is a single page.
+  // If every page is visited (of_pages = 1), each thread passes all its pages to one call of `f`; otherwise `f` is
+  // called once for each page.
   const int64_t run = of_pages == 1 ? pages / threads + threads : 1;
   pool_->each(pool_->threads(), [&](int thread) {
     const int64_t end = thread + 1 == threads ? pages : pages / threads * (thread + 1);

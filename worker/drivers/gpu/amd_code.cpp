@@ -20,8 +20,8 @@ constexpr absl::string_view kEndOfProgram = "s_endpgm";   // whatever follows a 
 constexpr const char* kComgrs[] = {"libamd_comgr.so.3", "libamd_comgr.so.2", "libamd_comgr.so",
                                    "/opt/rocm/lib/libamd_comgr.so"};
 
-// The functions of the code object manager, from version 2.0 (ROCm 3.9) on. All return 0 on success. Its handles are
-// structs of one 64-bit number, which the calling convention passes like the number.
+// The functions of AMD's code object manager (libamd_comgr), from version 2.0 (ROCm 3.9) on. All return 0 on success.
+// Their handles are structs of one 64-bit number, which the calling convention passes like the number.
 struct Comgr {
   using ReadMemory = uint64_t(uint64_t from, char* to, uint64_t size, void* user);
   using PrintInstruction = void(const char* text, void* user);
@@ -33,7 +33,8 @@ struct Comgr {
   int (*disassemble)(uint64_t handle, uint64_t address, void* user, uint64_t* size) = nullptr;
 };
 
-// Opens the library that hipRTC has loaded already, otherwise the first one that exists; null: there is none.
+// Opens the code object manager: the library that hipRTC has loaded already, otherwise the first one of kComgrs that
+// exists; null: there is none.
 void* open_library() {
   for (const int mode : {RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL})
     for (const char* name : kComgrs)
@@ -41,7 +42,7 @@ void* open_library() {
   return nullptr;
 }
 
-// Returns all functions, or none if one is missing.
+// Returns the functions of the code object manager; all are null if the library or one of them is missing.
 Comgr open_comgr() {
   void* const library = open_library();
   if (library == nullptr) return {};
@@ -64,8 +65,8 @@ const Comgr& comgr() {
   return kComgr;
 }
 
-// The state of a disassembly. `code`: the machine code, in which addresses are offsets. `text`: the instructions so
-// far.
+// The state of a disassembly. `code`: the machine code, in which addresses are offsets. `text`: the instructions that
+// have been printed so far.
 struct Walk {
   std::string_view code;
   std::string text;
@@ -92,7 +93,7 @@ std::vector<std::string> ask_for_architectures() {
   for (size_t i = 0; i < count; ++i) {
     const char* name = nullptr;
     if (comgr().isa_name(i, &name) != 0 || name == nullptr) continue;
-    // In the library's names, features may follow the architecture: "gfx90a:xnack+".
+    // In the names that the code object manager returns, features may follow the architecture: "gfx90a:xnack+".
     const std::vector<std::string> parts = absl::StrSplit(name, kIsaStart);
     if (parts.size() != 2) continue;
     std::string architecture = parts[1].substr(0, parts[1].find_first_of(":+"));

@@ -11,8 +11,8 @@
 
 namespace wl {
 
-// Sets in `code` the widest and narrowest accesses to device memory, and compare_and_swap, by assembly with one
-// instruction per line.
+// Reads assembly with one instruction per line. Sets in `code` the widths of the widest and narrowest accesses to
+// device memory, and compare_and_swap.
 void read_amd_assembly(std::string_view assembly, CodeFacts& code);
 
 // Returns the architectures that hipRTC compiles for on this machine ("gfx90a"), as AMD's code object manager lists
@@ -20,8 +20,8 @@ void read_amd_assembly(std::string_view assembly, CodeFacts& code);
 // architecture that it does not know.
 const std::vector<std::string>& comgr_architectures();
 
-// Returns the instructions of a code object's kernels, one per line, up to the last end of a program. "": no library
-// can print them, it does not know `architecture`, or the bytes are not a code object.
+// Returns the instructions of a code object's kernels, one per line, up to the last s_endpgm (end of a program). "":
+// the code object manager is not installed or does not know `architecture`, or the bytes are not a code object.
 std::string comgr_disassembly(std::string_view object, const std::string& architecture);
 
 }  // namespace wl

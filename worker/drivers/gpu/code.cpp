@@ -95,7 +95,8 @@ absl::StatusOr<std::string> read_text(const std::string& path) {
   return text;
 }
 
-// Compiles the text to assembly, from which the facts are read, and the assembly to a code object, which is run.
+// Compiles a source by clang to assembly, from which the facts about the code are read, and the assembly to a code
+// object, which the driver loads.
 absl::StatusOr<GpuUnit> compile_clang(const std::string& clang, const Source& source, const std::string& architecture,
                                       const std::string& folder) {
   const std::string stem = absl::StrCat(folder, "/", source.entry, ".", architecture);
@@ -117,7 +118,8 @@ absl::StatusOr<GpuUnit> compile_clang(const std::string& clang, const Source& so
   return unit;
 }
 
-// Makes the unit of a kernel that calls a library. Nothing is compiled: the kernel's object is its text.
+// Makes the GpuUnit of a kernel that calls a library. Nothing is compiled: the text that describes the call is the
+// object.
 absl::StatusOr<GpuUnit> called(std::span<const Source> sources) {
   if (sources.size() != 1) return absl::InvalidArgumentError("a unit with the call of a library is one kernel");
   WL_RETURN_IF_ERROR(parse_matmul(sources[0].text).status());
@@ -142,7 +144,7 @@ std::vector<int> numbers_of(const std::string& version) {
   return out;
 }
 
-// Whether a file name is that of a clang: "clang++" or "clang++-22".
+// Whether a program of this file name is a clang: "clang++" or "clang++-22".
 bool is_clang(std::string_view name) {
   constexpr std::string_view kClang = "clang++";
   if (!name.starts_with(kClang)) return false;

@@ -11,8 +11,8 @@
 
 namespace wl {
 
-// Sets in `code` the widest and narrowest accesses, and compare_and_swap, of the kernel `entry`. InvalidArgument: the
-// bytes are not a cubin that contains the kernel.
+// Sets in `code` the widths of the widest and narrowest accesses to device memory, and compare_and_swap, of the kernel
+// `entry`. InvalidArgument: the bytes are not a cubin that contains the kernel.
 absl::Status read_cubin(std::string_view binary, std::string_view entry, CodeFacts& code);
 
 // Records in `code` that a lane loads or stores `bytes` bytes of device memory at once.

@@ -1,5 +1,5 @@
-// The timing part of a GPU's session: graphs of launches between two events, raising the clock beforehand, and the
-// canary.
+// The part of a GPU's session that takes times: of CUDA or HIP graphs of launches between two events, after raising the
+// GPU's clock, and of the canary.
 #include "worker/drivers/timing.h"
 
 #include <algorithm>
