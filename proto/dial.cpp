@@ -122,7 +122,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> dial(const std::string& address, 
 }
 
 absl::Status explained(const absl::Status& status, const std::string& address, const DialOptions& options) {
-  // gRPC's message says this if no connection could be made. The message of a coordinator that is too busy does not.
+  // gRPC's message has the words "failed to connect" if no connection could be made, but not if a coordinator is busy.
   const bool unconnected = absl::IsUnavailable(status) && absl::StrContains(status.message(), "failed to connect");
   if (!unconnected || address.starts_with("unix:")) return status;
   const std::string problem = tls_problem(address, options.tls);

@@ -1,4 +1,4 @@
-// The descriptors of the protocol's files. Tables of all messages and of all calls are made from them.
+// The descriptors of the protocol's files, from which limits.cpp and roles.cpp make tables of all messages and rpcs.
 #pragma once
 
 #include <vector>

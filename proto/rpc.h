@@ -21,7 +21,8 @@ inline constexpr int kApiVersion = 1;
 grpc::Status to_grpc(const absl::Status& status);
 absl::Status from_grpc(const grpc::Status& status);
 
-// Returns a client's settings: limits of messages, keep-alive every 30 s, quick reconnects (at most 2 s apart).
+// Returns the channel settings of a client: limits of message sizes, keep-alive every 30 s, quick reconnects (at most 2
+// s apart).
 grpc::ChannelArguments channel_arguments();
 // Returns a plaintext channel to "unix:PATH" or "HOST:PORT" that connects lazily and reconnects by itself.
 std::shared_ptr<grpc::Channel> dial(const std::string& address);

@@ -11,7 +11,7 @@ namespace wl {
 
 std::string new_trace();  // returns a random trace id
 // Parses a trace id, or a W3C `traceparent` (VERSION-TRACE-PARENT-FLAGS), and returns the trace id. InvalidArgument,
-// with the text: it is neither.
+// quoting the text: it has neither form.
 absl::StatusOr<std::string> parse_trace(const std::string& text);
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// The functions from_proto(), which check the limits of all fields and then convert, and the conversion to and from the
-// bytes that the store keeps.
+// The functions from_proto(), which check the limits of all fields of a message and then convert it, and the conversion
+// of records to and from the bytes that the store keeps.
 #include "proto/wire.h"
 
 #include <google/protobuf/io/coded_stream.h>

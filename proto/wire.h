@@ -1,9 +1,9 @@
-// The only conversion between messages and records. to_proto never fails; it cuts texts that are only for people
-// (labels, messages, names of groups) to their limits. from_proto validates data from other processes, and its error
-// says which field is wrong. First it checks every text, list and number by its limits (proto/limits.h), so that no
-// name in a record is a path or has control characters; after that it checks conditions on several fields. A round trip
-// gives equal data, except for texts that were cut. encode and decode convert to and from the bytes of these messages,
-// for the store's payload columns; the bytes are never hashed.
+// The only conversion between protobuf messages and the structs of compiler/base (records.h, job.h). to_proto never
+// fails; it cuts texts that are only for people (labels, messages, names of groups) to their limits. from_proto
+// validates data from other processes, and its error says which field is wrong. First it checks every text, list and
+// number by its limits (proto/limits.h), so that no name in a struct is a path or has control characters; after that it
+// checks conditions on several fields. A round trip gives equal data, except for texts that were cut. encode and decode
+// convert structs to and from serialised messages, for the store's payload columns; these bytes are never hashed.
 #pragma once
 
 #include <string>
@@ -61,8 +61,8 @@ std::string encode(const Device& device);
 std::string encode(const Batch& batch);
 absl::StatusOr<TuneOptions> decode_options(std::string_view bytes);
 absl::StatusOr<KernelRecord> decode_record(std::string_view bytes);
-// The names in a record, read from the bytes of its message without reading or checking anything else. DataLoss: the
-// bytes are not a message.
+// The names in a record. decode_names() reads them from the bytes of the record's message, without reading or checking
+// anything else. DataLoss: the bytes are not a message.
 struct RecordNames {
   std::string digest, key, environment;
 };

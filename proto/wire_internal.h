@@ -1,4 +1,4 @@
-// Used by the source files proto/wire*.cpp only.
+// Conversions that the source files proto/wire*.cpp share; no other file uses them.
 #pragma once
 
 #include <string>

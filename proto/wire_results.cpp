@@ -1,4 +1,4 @@
-// Conversion of what the store keeps: kernel records and the results of jobs.
+// Conversion of the messages that the store keeps: kernel records and the results of jobs.
 #include "proto/wire.h"
 #include "proto/wire_internal.h"
 

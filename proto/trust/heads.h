@@ -35,7 +35,7 @@ struct StoreHead {
   bool operator==(const StoreHead&) const = default;
 };
 
-// Returns the text of a head that its signature is made for.
+// Returns the text that a head's signature is made for.
 std::string text_of_head(const StoreHead& head);
 
 v1::StoreHead to_proto(const StoreHead& head);
@@ -44,8 +44,8 @@ StoreHead from_proto(const v1::StoreHead& message);
 
 // Returns the least generation of this key's records that is still valid according to the head; 0: all are valid.
 int64_t floor_of(const StoreHead& head, const std::string& key);
-// Returns the reason, as a text for people, why the head of its signer makes a record invalid; "" if the record is
-// valid.
+// If the record is invalid according to `head`, a head of the record's signer, returns the reason as a text for people;
+// "" if the record is valid.
 std::string why_too_old(const KernelRecord& record, const StoreHead& head);
 
 }  // namespace wl
