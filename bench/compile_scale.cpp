@@ -1,13 +1,13 @@
-// The time that the compiler takes before it searches, by stage: import, folding of weights, canonicalisation, cover,
-// keys, loop domains.
+// Measures the time and the memory that the compiler needs for a model before its search begins, for each stage:
+// import, folding of weights, canonicalisation, covers, keys of groups, loop domains.
 //
 //   compile_scale [--rules] MODEL.onnx...    one JSON object per file on stdout:
 //   {"file": ..., "nodes": ..., "simple_nodes": ..., "groups": ..., "keys": ...,
 //    "stages": {"import": {"s": seconds, "cpu_s": CPU seconds, "peak_mb": largest resident memory}, ...},
-//    "rules": {"commute": {...}, ...}}        with --rules: figures of each rule alone, to its fixpoint
+//    "rules": {"commute": {...}, ...}}        with --rules: the same figures of each rule alone, up to its fixpoint
 //
-// Where Linux lets a process reset its peak (/proc/self/clear_refs), each stage has a peak of its own. Elsewhere it is
-// the peak of all stages so far.
+// Where Linux lets a process reset its peak resident memory (/proc/self/clear_refs), "peak_mb" is the peak of the stage
+// alone; elsewhere it is the peak of all stages so far.
 #include <chrono>
 #include <cstdio>
 #include <ctime>

@@ -1,4 +1,5 @@
-// Compares the planned cover of models with the greedy one and with one kernel per op. Nothing is run.
+// Compares the covers of models (which ops share a kernel) by modelled time: the planned cover, the greedy one, and the
+// one with a kernel per op. No kernel is run.
 //
 //   cover [--target NAME]... [--half] [--library N] [--random OPS] MODEL.onnx...
 //   One JSON object per file and target on stdout:
@@ -7,11 +8,13 @@
 //    "one_per_op" | "calls" | "library" | "greedy" | "planned": {"kernels": ..., "bytes": ..., "micros": modelled},
 //    "packed": {"kernels": ..., "apart": ..., "micros": modelled}}
 //
-// --half: every f32 of the models as bf16. "calls" is the cover of compilers that call libraries: greedy fusion in
-// which every contraction is a kernel of its own, priced as a kernel of this compiler. "library" is the same cover
-// with the contractions of 16-bit floats N times as fast (--library, by default 1), as a library with faster kernels
-// would make it. "packed" is about packed kernels, each of which computes several independent groups: "kernels" is
-// their number in the planned cover; "apart" and "micros" are the kernels and the time of a planned cover without them.
+// --half converts every f32 value of the models to bf16. "candidates" to "gap" describe the pool of candidate kernels
+// and the integer program that chooses the planned cover (compiler/cover/planned). "calls" is the cover of compilers
+// that call libraries: greedy fusion in which every contraction is a kernel of its own, priced as a kernel of this
+// compiler. "library" is the same cover with the contractions of 16-bit floats N times as fast (--library, by default
+// 1), as a library with faster kernels would make it. "packed" is about packed kernels, each of which computes several
+// independent groups: "kernels" is the number of packed kernels in the planned cover; "apart" and "micros" are the
+// number of kernels and the modelled time of a planned cover without packed kernels.
 #include "compiler/cover/cover.h"
 
 #include <algorithm>
@@ -57,7 +60,8 @@ bool multiplies_half(const Graph& graph) {
   });
 }
 
-// Returns a cover's figures as JSON. The modelled rate of contractions of 16-bit floats is multiplied by `library`.
+// Returns a cover's "kernels", "bytes" and "micros" as JSON. The modelled rate of contractions of 16-bit floats is
+// multiplied by `library`.
 std::string figures(const Graph& graph, const Cover& cover, const Machine& machine, double library = 1) {
   const Rates rates = rates_of(machine);
   Rates of_library = rates;
@@ -74,7 +78,8 @@ std::string figures(const Graph& graph, const Cover& cover, const Machine& machi
   return cat("{\"kernels\": ", cover.groups.size(), ", \"bytes\": ", bytes, ", \"micros\": ", micros, "}");
 }
 
-// Returns the "packed" object: the number of packed kernels, and the figures of a planned cover without them.
+// Returns the JSON object "packed": the number of packed kernels of the planned cover, and the number of kernels and
+// the modelled time of a planned cover without packed kernels.
 absl::StatusOr<std::string> packed_figures(const ColumnPool& pool, const PlannedCover& planned) {
   std::vector<double> apart = form_times(pool, {});
   for (size_t f = 0; f < apart.size(); ++f)

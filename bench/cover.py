@@ -18,7 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COVERS = ("one_per_op", "calls", "greedy", "planned")
-MEANS = {"calls": "calls", "library": "library", "greedy": "greedy", "packed": "unpacked"}  # key of the JSON object: the name that is printed for it
+MEANS = {"calls": "calls", "library": "library", "greedy": "greedy", "packed": "unpacked"}  # key in the output of `cover` -> name in the table
 
 
 def geometric_mean(values):

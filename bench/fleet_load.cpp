@@ -152,7 +152,7 @@ class Observed {
     int status = 0;
     waitpid(pid_, &status, 0);
   }
-  // Returns a number of /proc/PID/status, as "VmRSS" in kB or "Threads"; -1 if it has none.
+  // Returns a number of /proc/PID/status, such as "VmRSS" in kB or "Threads"; -1: the file has no such field.
   int64_t status(const std::string& field) const {
     std::ifstream file(cat("/proc/", pid_, "/status"));
     for (std::string line; std::getline(file, line);)
@@ -164,7 +164,7 @@ class Observed {
     for (const auto& entry : std::filesystem::directory_iterator(cat("/proc/", pid_, "/fd"))) count += entry.exists();
     return count;
   }
-  // Returns the CPU time in seconds of the threads with a name, or of all threads if `name` is empty.
+  // Returns the CPU time in seconds of the process's threads called `name`, or of all its threads if `name` is empty.
   double seconds_of(const std::string& name) const {
     double sum = 0;
     for (const auto& task : std::filesystem::directory_iterator(cat("/proc/", pid_, "/task"))) {

@@ -103,7 +103,7 @@ __attribute__((noinline)) float multiply_add(int64_t turns, float seed) {
   return sum[0];
 }
 
-// The loop of multiply-adds with pairs of bf16, each of which counts as two multiply-adds.
+// Like multiply_add(), but multiplies pairs of bf16: a pair counts as two multiply-adds in its lane.
 #if defined(__AVX512BF16__)
 constexpr int kHalvesPerLane = 2;
 __attribute__((noinline)) float multiply_add_bf16(int64_t turns, float seed) {
@@ -143,7 +143,7 @@ void multiply_add_tiles(int64_t turns) {
     shape[16 + 2 * tile] = 64;
     shape[48 + tile] = 16;
   }
-  asm volatile("" : : "r"(shape) : "memory");  // g++ 12 thinks the next call reads 8 bytes of `shape`: keeps all
+  asm volatile("" : : "r"(shape) : "memory");  // g++ 12 assumes that the next call reads only 8 bytes; keeps all stores
   _tile_loadconfig(shape);
   _tile_zero(0);  // tile registers 0 to 3 are the sums; the values of the factors do not matter
   _tile_zero(1);
@@ -291,7 +291,7 @@ std::vector<double> time_copy(Team& team, double seconds, int64_t bytes, bool nt
   });
 }
 
-// Returns gigaflops. Each iteration of the loop in `chains` makes `multiply_adds` multiply-adds in every lane of
+// Returns rates in Gflop/s. Each iteration of the loop in `chains` makes `multiply_adds` multiply-adds in every lane of
 // every chain.
 std::vector<double> rate_of_chains(Team& team, double seconds, float (*chains)(int64_t, float), int multiply_adds) {
   const int64_t turns = 2'000'000;
@@ -304,7 +304,7 @@ std::vector<double> rate_of_chains(Team& team, double seconds, float (*chains)(i
   });
 }
 
-// Returns gigaflops of bf16 in tile registers, or in vectors if the machine has no tile registers.
+// Returns rates in Gflop/s of bf16 in tile registers, or in vectors if the machine has no tile registers.
 std::vector<double> rate_of_tiles(Team& team, double seconds) {
   if (!have_tiles()) return rate_of_chains(team, seconds, multiply_add_bf16, kHalvesPerLane);
   constexpr int64_t kTurns = 100'000;
@@ -332,7 +332,7 @@ std::vector<double> time_read(Team& team, double seconds, int64_t bytes) {
   });
 }
 
-// Returns 10^9 elements a second, with data in the first-level cache.
+// Returns rates of computing F, in 10^9 elements per second, on data in the first-level cache.
 template <Vector (*F)(Vector)>
 std::vector<double> rate_of(Team& team, double seconds) {
   constexpr int64_t kVectors = 4096 / sizeof(Vector), kTurns = 2000;

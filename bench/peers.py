@@ -307,7 +307,7 @@ def environment(peer, threads):
     return started_with
 
 
-KEPT_FREE = 2 << 30  # bytes
+KEPT_FREE = 2 << 30  # bytes of memory that begin() leaves free for other programs
 
 
 def available_memory():

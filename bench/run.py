@@ -41,8 +41,8 @@ BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", ROOT / "build" / "release"
 LIMIT = "limit"
 WARPLOOM = "warploom"
 WITH_LIBRARY = "with_library"
-# The requests to bench/machine_limit for each kind of arithmetic. The fastest of its requests is the limit: products of bf16 can use tile
-# registers, pairs, or f32.
+# The requests to bench/machine_limit for each kind of arithmetic. The limit is the result of the fastest of them: products of bf16 can use
+# tile registers, pairs, or f32.
 ARITHMETIC = {"fma": ["fma"], "bf16": ["fma", "bf16", "tiles"]}
 
 

@@ -21,7 +21,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kFew = 100;
-// The bytes of a record's prelude, source and graph, as in records of CPU kernels.
+// Sizes in bytes of a record's prelude, source and graph, as in records of CPU kernels.
 constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 3'500, kGraphBytes = 900;
 constexpr int kPreludes = 4, kWriters = 32;
 constexpr double kSeconds = 3;
@@ -107,8 +107,8 @@ double rate(int threads, int64_t records, const std::function<void(int thread, i
   return static_cast<double>(calls) / kSeconds;
 }
 
-// Reads the bytes of a record by its key, without decoding them or checking the digest. `texts`: reads the sources as
-// well.
+// Reads the stored bytes of a record by its key in plain SQL, without decoding them or checking the digest. `texts`:
+// reads the prelude and the source as well.
 class Bare {
  public:
   Bare(const std::string& file, bool texts) {

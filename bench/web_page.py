@@ -23,7 +23,7 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/web")]
 
-LOAD_EVERY, POLL_EVERY = 5.0, 2.0  # seconds
+LOAD_EVERY, POLL_EVERY = 5.0, 2.0  # seconds between two loads of pages, and between two requests of the job's page
 FILES = ("style.css", "page.js", "charts.js", "job.js", "icon.svg")
 
 

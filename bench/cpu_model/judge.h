@@ -17,7 +17,7 @@ inline constexpr int kFitted = 7;
 
 struct JudgedPoint {
   std::string plan;
-  double ns = 0;  // time of the schedule: undisturbed_ns() of its samples
+  double ns = 0;  // time of the schedule in ns: undisturbed_ns() of its samples
   CpuWork work;
   PolydlRank polydl;
   Features features;
@@ -31,7 +31,7 @@ struct JudgedShape {
 absl::StatusOr<std::vector<JudgedShape>> open_recording(const CpuRecording& recording);
 
 // Returns the model fitted to the micro-kernels and the first kFitted schedules of each calibration shape. *measured
-// becomes the number of points of the fit.
+// becomes the number of schedules that the model is fitted to.
 CpuCost fit(const std::vector<JudgedShape>& shapes, const CpuRecording& recording, int* measured = nullptr);
 
 // The quality of a ranking on one shape: the speed of its first schedule and of the best of its first 5 %, as fractions
@@ -56,13 +56,14 @@ class ScoreSummary {
 // Returns the score of a ranking. `predicted` has a value for each schedule of the shape; a smaller value means a
 // faster schedule.
 Score score_of(const JudgedShape& shape, const std::vector<double>& predicted);
-std::vector<double> polydl_order(const JudgedShape& shape);  // returns each schedule's place by PolyDL's model
+std::vector<double> polydl_order(const JudgedShape& shape);  // returns each schedule's rank by PolyDL's model, from 0
 Score score_of_random(const JudgedShape& shape);             // returns the expected score of a random order
 
 // Returns a table in Markdown: a row for each ranked shape, one for the means and one for the worst scores.
 std::string judge(const std::vector<JudgedShape>& shapes, const CpuRecording& recording);
-// Returns one line per point: shape, ns, every term's amount, the micro-kernels, both PolyDL ranks, plan; separated by
-// tabs.
+// Returns a text table with tabs between columns: a line of titles, then a line for each schedule with its shape, its
+// time in ns, the amount of each term of the cost model, its micro-kernels, both members of its PolydlRank, and its
+// plan.
 std::string features(const std::vector<JudgedShape>& shapes);
 
 }  // namespace wl

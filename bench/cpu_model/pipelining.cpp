@@ -21,7 +21,8 @@ constexpr int64_t kLargeProduct = 4'000'000'000;  // a product with more multipl
 // The number of schedules of each kind that are timed: kFew for a large product, kMany for any other product.
 constexpr size_t kFew = 6, kMany = 16;
 
-// Kinds of schedules. The time of a kind is the least time of its schedules and of those of the kinds before it.
+// Kinds of schedules, by the right operand: read in place without prefetches, read in place with prefetches, copied
+// into panels. The time of a kind is the least time of its schedules and of those of the kinds before it.
 enum Kind : size_t { kInPlace, kPrefetched, kPacked, kKinds };
 constexpr std::array<const char*, kKinds> kKindNames = {"no prefetches", "prefetches", "or packed operands"};
 

@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kDraw = 20260101;  // seed of the random draw of schedules
-// About the ns that a sample takes: kernels that take less than half of it are called several times for a sample.
+// Target duration of a sample in ns: a kernel that takes less than half of it is called several times for a sample.
 constexpr int64_t kSampleNs = 300'000;
 // If a kernel's last sample took less than this many ns, it is called once, untimed, before the next sample.
 constexpr int64_t kWarmBelowNs = 4'000'000;

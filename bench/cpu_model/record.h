@@ -34,18 +34,18 @@ struct RecordedShape {
 };
 struct CpuRecording {
   std::string device;  // fingerprint of the device on which the schedules were timed
-  // Target and caches of the machine; the target is null if this program does not know it.
+  // Target and caches of the machine on which the schedules were timed.
   Machine machine;
   std::vector<RecordedShape> shapes;
 };
 
-// Compiles the recorded schedules of shapes and writes FOLDER/NAME.json for each shape, which lists the objects. One
-// call of the compiler can compile schedules of several shapes.
+// Compiles the recorded schedules of shapes, and writes FOLDER/NAME.json for each shape: its schedules with the paths
+// of their shared objects. One call of the compiler can compile schedules of several shapes.
 absl::Status compile_shapes(const std::vector<CpuShape>& shapes, const std::string& folder);
-// Times the objects of compile_shapes() in rounds over all schedules, every other round in reverse order. Writes
-// FOLDER/NAME.samples, in ns.
+// Times the objects that compile_shapes() made for a shape, in rounds over all its schedules, every other round in
+// reverse order. Writes FOLDER/NAME.samples, in ns.
 absl::Status time_shape(const CpuShape& shape, const std::string& folder, int rounds);
-// pack() writes all samples of a folder to one compressed file, which unpack() reads.
+// pack() writes the samples of these shapes, from a folder, to one compressed file, which unpack() reads.
 absl::Status pack(const std::vector<CpuShape>& shapes, const std::string& folder, const std::string& file);
 absl::StatusOr<CpuRecording> unpack(const std::string& file);
 

@@ -30,7 +30,7 @@ using Json = nlohmann::json;
 struct Pair {
   std::string file, name;
   Graph group;
-  std::string own, model;  // plan texts: first proposals of the space's own rule and of the cost model
+  std::string own, model;  // plans of the first seed: as space_of() orders the seeds, and as order_seeds() does
   double order_ms = 0;     // milliseconds that the cost model took to choose its plan
 };
 

@@ -1,5 +1,5 @@
 // The benefit of the cost model for kernels that are not tuned: compares, for each contraction of an ONNX model, the
-// first plan by the space's own rule with the first plan by the cost model.
+// first seed of its space as space_of() orders the seeds with the first one as the cost model orders them.
 #pragma once
 
 #include <string>

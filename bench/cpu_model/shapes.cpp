@@ -8,9 +8,9 @@
 namespace wl {
 namespace {
 
-// Numbers of recorded schedules of every ranked shape and every calibration shape. Only the first kFitted of a
-// calibration shape are fitted. The others serve to judge a new term of the model before it is applied to the ranked
-// shapes.
+// Numbers of recorded schedules of a ranked shape, of a calibration shape, and of a ranked shape with weights in
+// panels. The model is fitted to only the first kFitted schedules of a calibration shape; the others serve to judge a
+// new term of the model before it is applied to the ranked shapes.
 constexpr int kRanked = 150, kCalibrating = 20, kOfWeights = 32;
 
 enum Tail { kPlain, kBias, kBiasRelu, kBiasGelu };
@@ -25,7 +25,8 @@ class Text {
     append(&text_, "  %", next_, " = input \"i", next_, "\" : f32[", type, "] normal(0,1)\n");
     return next_++;
   }
-  // Returns the text of the graph. `tail` adds a bias along one axis of the result, and an activation.
+  // Returns the text of the graph that outputs `value`, of shape `type`, after what `tail` names: the addition of a
+  // bias that has the extent `extent` and varies along `axis`, and an activation.
   std::string finish(int value, const std::string& type, Tail tail, const std::string& extent, int axis) {
     if (tail != kPlain) {
       const int bias = add(cat("broadcast %", input(extent), " dims=[", axis, "]"), type);
@@ -54,7 +55,7 @@ CpuShape gemm(std::string name, int64_t m, int64_t n, int64_t k, Tail tail = kPl
   return {std::move(name), text.finish(c, type, tail, cat(n), 1)};
 }
 
-// `transposed`: the right operand is [batch, n, k].
+// A product of `batch` pairs of matrices. `transposed`: the right operand is stored as [batch, n, k].
 CpuShape batched(std::string name, int64_t batch, int64_t m, int64_t n, int64_t k, bool transposed) {
   Text text;
   const std::string type = cat(batch, ",", m, ",", n);
@@ -74,8 +75,8 @@ CpuShape linear(std::string name, int64_t panel, int64_t m, int64_t n, int64_t k
 }
 
 // A convolution with `window` x `window` taps, padded so that stride 1 keeps the size of the image. `panel`: number of
-// filters in each panel of the weights, or 0 for weights in their own order. `last`: channels are innermost, as the
-// cover channels-last stores images.
+// filters in each panel of the weights; 0: the weights are not in panels. `last`: channels are the innermost dimension
+// of images, as the cover channels-last stores them.
 CpuShape conv(std::string name, int64_t from, int64_t to, int64_t size, int64_t window, int64_t stride = 1,
               int64_t dilation = 1, int64_t panel = 0, bool last = false) {
   Text text;
@@ -161,7 +162,7 @@ std::vector<CpuShape> micro_kernels(const Target& target) {
   constexpr int64_t kDepth = 160;
   std::vector<CpuShape> out;
   for (int vectors = 1; vectors <= 4; ++vectors) {
-    // Besides the accumulators, registers hold the vectors of one row of the right operand and one element of the left.
+    // Registers hold the accumulators, the vectors of one row of the right operand and one element of the left operand.
     const int most = std::min(14, (target.vector_registers - 1 - vectors) / vectors);
     for (int height = 1; height <= most; ++height) {
       CpuShape shape =

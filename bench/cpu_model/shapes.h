@@ -1,5 +1,4 @@
-// The contractions that bench/cpu_model measures: those that calibrate the model, and those that it ranks. No shape is
-// both.
+// The contractions that bench/cpu_model measures: those that calibrate the model, and others, which it ranks.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,8 @@ struct CpuShape {
   std::string name;
   std::string graph;  // canonical text of the shape's graph
   int points = 0;     // number of schedules that are recorded of this shape
-  // Micro-kernels only: every schedule has this height and width. 0: schedules are drawn from the whole space.
+  // Micro-kernels only: rows, and vectors in a row, of the register tile that every schedule has. 0: schedules are
+  // drawn from the whole space.
   int height = 0, vectors = 0;
   bool seeds = false;    // whether the seeds of the space and of the cost model are recorded before drawn schedules
   size_t pipelined = 0;  // if not 0: the schedules are pipelined_points(), with this many of each kind

@@ -25,12 +25,12 @@ struct Wishes {
   std::pair<uint64_t, uint64_t> random = {};
 };
 
-// Returns whether `name` contains one of the words.
+// Returns whether `name` contains at least one of `words`.
 bool has_one_of(const std::string& name, const std::vector<std::string>& words);
 
 // Returns the candidates of a workload, in this order: the plans in wishes.plans, the default schedules, the first
-// proposals of the portfolio strategy, and, if the library for the target's family computes the workload, its first
-// algorithms.
+// proposals of the portfolio strategy, and the first algorithms of the kernel library for the target's family, if it
+// computes the workload.
 absl::StatusOr<std::vector<Candidate>> candidates_of(const DeviceWorkload& workload, const Graph& graph,
                                                      const Machine& machine, const Wishes& wishes);
 

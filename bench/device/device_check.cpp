@@ -1,12 +1,12 @@
-// Plans and measures the device check (tools/device_check.py is its front end):
+// The two halves of the device check (tools/device_check.py is its front end):
 //   device_check plan TARGET RUNNER FOLDER [--quick] [--candidates N] [--only WORD]... [--plans FILE]
 //                   [--random FIRST:COUNT]
 //       on the machine with Warploom: compiles candidates of every workload, or of those whose name has one of the
 //       words, judges their code, and computes the oracle's values; needs no GPU. Each line of FILE is a word and a
-//       plan, which is a candidate of the workloads whose name has the word. The groups of COUNT random graphs, from
+//       plan, a further candidate of the workloads whose name has the word. The groups of COUNT random graphs, from
 //       seed FIRST on, are checked too
 //   device_check run FOLDER RUNNER RESULT
-//       on the machine with the GPU: checks and times the candidates; needs only the driver. RESULT is written anew
+//       on the machine with the GPU: checks and times the candidates; needs only a GPU driver. RESULT is written anew
 //       after every workload
 // Exit codes: 0 done, 1 wrong usage, 3 this machine has no such device (RESULT says so), 7 failed.
 #include <unistd.h>
@@ -68,8 +68,8 @@ absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::str
     std::filesystem::copy_file(compiled[i].object, object, std::filesystem::copy_options::overwrite_existing, error);
     append(&facts, code_text(compiled[i].code), "\n");
     batch.candidates[i].trial = static_cast<int64_t>(kept.size());
-    // The source is not needed any more: the machine with the GPU gets the compiled code. A prelude would add 50
-    // kilobytes to every candidate.
+    // The machine with the GPU gets the compiled code, so the prelude of the source is not needed any more; it would
+    // add 50 kilobytes to every candidate.
     batch.candidates[i].source.prelude.clear();
     kept.push_back(batch.candidates[i]);
   }
@@ -207,7 +207,7 @@ Json summary(const Batch& batch, const Measured& measured, int64_t bytes) {
   return out;
 }
 
-// Returns a line for people about a workload's best candidate.
+// Returns a line of the check's printed output: the outcome of a workload and its best candidate.
 std::string describe(const Json& row) {
   std::string out = row["name"].get<std::string>();
   if (!row["failed"].empty()) append(&out, ", ", row["failed"].size(), " failed: ", row["failed"][0].dump());

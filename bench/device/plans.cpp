@@ -33,7 +33,7 @@ std::string bias_gelu(Text t) {
 }
 
 // Rotary embedding of 32 heads of 128: x * cos + (x's second half, x's first half) * sin, where the input "sin" has the
-// signs. The halves are exchanged in the dtype of memory, since a concat reads stored values.
+// signs. The halves are exchanged before x is converted to f32, since a concat reads values as they are stored.
 std::string rotary(int64_t tokens, const std::string& dtype) {
   const std::string whole = cat("[", tokens, ",32,128]"), half = cat("[", tokens, ",32,64]");
   const std::string angles = cat("[", tokens, ",128]");
@@ -71,7 +71,8 @@ std::string transpose_add(int64_t n, const std::string& dtype) {
 }  // namespace
 
 std::vector<DeviceWorkload> device_workloads(bool quick) {
-  // The number of elements: 128 MiB of f32 that are read, and as many that are written, far more than any L2 holds.
+  // Number of elements of a workload's tensor: 128 MiB of f32 that are read, and as many that are written, far more
+  // than any L2 holds.
   constexpr int64_t kElements = int64_t{1} << 25;
   const int64_t elements = quick ? int64_t{1} << 15 : kElements;
   std::vector<DeviceWorkload> out;

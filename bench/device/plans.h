@@ -16,7 +16,7 @@ struct DeviceWorkload {
   std::string graph;
 };
 
-// Return the workloads. device_products() has only the products, device_workloads() has these too. `quick`: one small
+// device_products() returns the products, device_workloads() all workloads, products included. `quick`: one small
 // workload of each op, for tests of the check itself.
 std::vector<DeviceWorkload> device_workloads(bool quick);
 std::vector<DeviceWorkload> device_products(bool quick);

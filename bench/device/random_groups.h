@@ -11,8 +11,8 @@
 
 namespace wl {
 
-// Returns the groups of the greedy covers of `count` random graphs with seeds from `first` on. Their op is
-// kRandomGroup, and they have no shape.
+// Returns the groups of the greedy covers of `count` random graphs with seeds from `first` on, as workloads with op
+// kRandomGroup and an empty shape.
 inline constexpr const char* kRandomGroup = "random";
 absl::StatusOr<std::vector<DeviceWorkload>> random_groups(uint64_t first, uint64_t count, const Machine& machine);
 

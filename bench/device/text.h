@@ -18,12 +18,12 @@ class Text {
     append(&text_, "  %", next_, " = ", what, " : ", type, "\n");
     return next_++;
   }
-  // Inputs and outputs have the dtype of memory; arithmetic is in f32.
+  // Adds an input of the constructor's dtype and, unless that is f32, its cast to f32: all arithmetic is in f32.
   int input(const std::string& name, const std::string& shape) {
     const int at = stored(name, shape);
     return dtype_ == "f32" ? at : add(cat("cast %", at), cat("f32", shape));
   }
-  // Adds an input in the dtype of memory.
+  // Adds an input of the constructor's dtype without a cast.
   int stored(const std::string& name, const std::string& shape) {
     return add(cat("input \"", name, "\""), cat(dtype_, shape, " normal(0,1)"));
   }
@@ -48,7 +48,7 @@ class Text {
     if (dtype_ != "f32") value = add(cat("cast %", value), cat(dtype_, full_));
     return done_with(value);
   }
-  // Returns the graph whose output is a value that already has the dtype of memory.
+  // Returns the graph whose output is `value`, which already has the constructor's dtype; done() casts it first.
   std::string done_with(int value) const { return cat("graph {\n", text_, "  output \"y\" %", value, "\n}\n"); }
   int mean(int a) { return of_rows("mul", row("reduce_sum", a), row_constant(1.0 / static_cast<double>(columns_))); }
   const std::string& shape() const { return full_; }

@@ -1,4 +1,5 @@
-// Baselines for fetches: bare gRPC services and bare reads of an SQLite file; and a client of the services.
+// Baselines for fetching kernels from a coordinator: gRPC services and reads of an SQLite file that do nothing else;
+// and a client of the services.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -33,7 +34,7 @@ T must(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-// Answers every call of GetKernel with the same bytes.
+// A GetKernel service that answers every call with the same serialised reply.
 class Echo final : public v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::KernelStore::Service> {
  public:
   explicit Echo(const std::string& bytes) : slice_(bytes) {}
@@ -49,7 +50,7 @@ class Echo final : public v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::K
   const grpc::Slice slice_;
 };
 
-// Reads rows of a table of keys and bytes, on a connection of its own.
+// Reads values by their keys from a table of an SQLite file, on a connection of its own.
 class BareReader {
  public:
   explicit BareReader(const std::string& file) {
@@ -71,7 +72,7 @@ class BareReader {
     sqlite3_reset(statement_);
     return bytes;
   }
-  // Makes a database with `rows` rows. `row` returns the key and the bytes of a row.
+  // Makes a database with `rows` rows. row(i) returns the key and the value (the column "bytes") of row i.
   static void fill(const std::string& file, int64_t rows,
                    const std::function<std::pair<std::string, std::string>(int64_t)>& row) {
     sqlite3* connection = nullptr;
@@ -97,7 +98,8 @@ class BareReader {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-// Answers GetKernel with the bytes that a BareReader of the calling thread reads, and does nothing else.
+// A GetKernel service that answers with the value that the calling thread's BareReader reads for the requested key, and
+// does nothing else.
 class BareStore final : public v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::KernelStore::Service> {
  public:
   explicit BareStore(std::string file) : file_(std::move(file)) {}

@@ -1,6 +1,6 @@
-// Rate and latency of fetches from a coordinator that is in one process with its clients, over TCP on this machine.
-// The same interleaved rounds measure a bare gRPC service that answers with the same bytes, and bare reads of the same
-// bytes from an SQLite file. Then latencies are measured at half of the largest rate, while workers report results.
+// Rate and latency with which clients fetch kernels from a coordinator in the same process, over TCP on this machine.
+// The same interleaved rounds measure a bare gRPC service that answers with the same reply, and bare reads of equal
+// replies from an SQLite file. Then latencies are measured at half of the largest rate, while workers report results.
 //
 //   fetch_load [RECORDS [SECONDS]]
 //
@@ -30,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 5;
-// The bytes of a record's prelude and of its source, as in records of CPU kernels.
+// Sizes in bytes of a record's prelude and source, as in records of CPU kernels.
 constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 6'000;
 constexpr double kResultsPerSecond = 2'000;
 
@@ -78,7 +78,7 @@ void fill(const std::string& file, int64_t records) {
   for (int64_t i = 0; i < records; ++i) must(store->promote(record_of(i), search));
 }
 
-// Returns the bytes of a reply to GetKernel with manifest_only, which has no sources.
+// Returns the serialised reply to a GetKernel call with manifest_only, which has no sources.
 std::string manifest_of(const KernelRecord& record) {
   v1::KernelRecord message = to_proto(record);
   message.mutable_source()->clear_prelude();
@@ -183,8 +183,8 @@ class Reporting {
 
  private:
   static constexpr int64_t kJobs = 64, kTrials = 1'000;
-  // Returns hooks that limit the rate: every batch waits for its time slot. When batches come late, no later slots
-  // come sooner to make up for that.
+  // Returns hooks that limit the rate of results: every batch waits for its time slot. When batches come late, no later
+  // slots come sooner to make up for that.
   Hooks hooks() {
     return {.before = [this](const Batch& batch) {
       const auto count = static_cast<int64_t>(batch.candidates.size());

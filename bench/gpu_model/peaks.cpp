@@ -1,6 +1,6 @@
-// The share of a GPU's peak rate of matrix instructions that the latency model (compiler/model/pipeline.h) expects of
-// products in bf16, for the best schedule of their space, with the times that the model adds up, as a table in
-// Markdown. Nothing is run.
+// Prints a table in Markdown: for products in bf16, the share of a GPU's peak rate of matrix instructions that the
+// latency model (compiler/model/pipeline.h) expects of the best schedule, and the times that the model adds up. Nothing
+// is run.
 //
 //   peaks [TARGET...]    cuda:sm_80, cuda:sm_90a and hip:gfx942 by default
 #include <array>
@@ -39,8 +39,8 @@ const Product kProducts[] = {
 })"},
 };
 
-// Removes choices that the model does not distinguish, and those that it never finds best: lanes without matrix
-// instructions, narrow tiles, and many blocks on a multiprocessor.
+// Removes values of choices that the model does not tell apart, and those that it never finds best: no matrix
+// instructions, narrow tiles, short steps along k, and many blocks on a multiprocessor.
 void cut(Space& space) {
   space.matters = nullptr;  // space.matters is cleared, because it refers to the values that are removed below
   for (Axis& axis : space.axes) {
@@ -53,7 +53,7 @@ void cut(Space& space) {
   }
 }
 
-// Prints the row of a product, and returns the text of its best plan.
+// Prints the line of the table for a product, and returns the text of its best plan.
 std::string row(const Machine& machine, const Product& product) {
   const Graph graph = parse(product.text).value();
   const Domain domain = analyze(graph, machine).value();

@@ -1,7 +1,7 @@
-// The speed-up by pipelining that the latency model (compiler/model/pipeline.h) expects: the best modelled time of
-// every product of G. Huang et al., "ALCOP" (MLSys 2023), without pipelining, with two buffers, with more stages in
-// shared memory, and with stages in registers as well, as tables and bars in Markdown beside the paper's means. Nothing
-// is run.
+// Prints, as tables and bars in Markdown, the speed-up by pipelining that the latency model (compiler/model/pipeline.h)
+// expects, beside the mean speed-ups of a paper, G. Huang et al., "ALCOP" (MLSys 2023): the best modelled time of each
+// of the paper's products without pipelining, with two buffers, with more stages in shared memory, and with stages in
+// registers as well. Nothing is run.
 //
 //   pipelining [TARGET]    cuda:sm_80 by default, as in the paper; products are of f16
 #include <algorithm>

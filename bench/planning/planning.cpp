@@ -1,11 +1,11 @@
-// The CPU time that planning takes: covers of a graph, and the space, the first kernel and the next proposals of every
-// group.
+// The CPU time that planning takes: the covers of a graph and, for every group of a cover, its space, its first kernel
+// and the next proposals of a search.
 //
 //   planning [--targets NAME,..] [--threads N] [--l2 BYTES] [--cover C,..] [--seconds S] MODEL.onnx|FILE.graph...
 //   planning ... --random FIRST:COUNT     random networks, by seed
 //
-// Prints a line for each graph, target and cover: seconds of the plan and of its groups, and the slowest group; then a
-// summary. With --seconds S, only lines of at least S seconds.
+// Prints a line for each graph, target and cover: CPU seconds of planning the cover and of planning its groups, and the
+// slowest group; then a summary. With --seconds S, prints only lines of at least S seconds.
 #include <cstdio>
 #include <ctime>
 #include <fstream>

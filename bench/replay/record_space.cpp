@@ -195,8 +195,8 @@ std::vector<size_t> shuffled(const std::vector<size_t>& points, uint64_t pass) {
   return order;
 }
 
-// Appends to FOLDER/samples one line for every group of points that were timed together: {"number": [outcome,
-// samples...]}.
+// Appends to FOLDER/samples one line for every group of points that were timed together: {"number of a point":
+// [outcome, samples...], ...}.
 absl::Status time_points(const std::string& folder, const std::string& runner, double seconds) {
   WL_ASSIGN_OR_RETURN(const Json index, read_json(folder + "/index.json"));
   WL_ASSIGN_OR_RETURN(const Graph graph, parse(index["graph"].get<std::string>()));

@@ -25,7 +25,7 @@ Curve random_curve(const Recording& recording, int trials) {
   const auto n = static_cast<double>(recording.results.size());
   Curve curve;
   for (int t = 1; t <= trials; ++t) {
-    // Returns the probability that t draws out of n miss all of the i best: prod (n - t - j) / (n - j).
+    // `missed` is the probability that t draws out of n miss all of the i best times: prod (n - t - j) / (n - j).
     double missed = 1, expected = 0;
     for (size_t i = 0; i < times.size(); ++i) {
       const double next = missed * std::max(0.0, n - t - static_cast<double>(i)) / (n - static_cast<double>(i));

@@ -28,11 +28,11 @@ struct Recording {
   nlohmann::json warploom;  // metadata under "warploom"; empty unless Warploom recorded the table
 };
 
-// Read a T4 file, or its text. InvalidArgument: the text is not T4, or has no correct point.
+// read_t4() reads a T4 file, parse_t4() the text of one. InvalidArgument: the text is not T4, or has no correct point.
 absl::StatusOr<std::unique_ptr<Recording>> read_t4(const std::string& path);
 absl::StatusOr<std::unique_ptr<Recording>> parse_t4(const std::string& name, const std::string& text);
 
-// Reads a device in the form that `record_space` writes. It is recorded because the space depends on the device.
+// Converts a device from the JSON that `record_space` writes. A table states its device, on which its space depends.
 Device device_of(const nlohmann::json& device);
 // Returns the machine on which a table was recorded. InvalidArgument: Warploom did not record the table.
 absl::StatusOr<Machine> recorded_machine(const Recording& recording);

@@ -144,8 +144,8 @@ void honest(const std::string& address, const std::string& token, Clock::time_po
   std::printf("{%s\"outcomes\": %s}\n", out.c_str(), counts.json().c_str());
 }
 
-// Returns the device of the honest worker, so that attackers that register with it are given the same work. Waits until
-// the worker has registered.
+// Returns the device of the honest worker, which attackers register too, so that they are given the same work. Waits
+// until the honest worker has registered.
 v1::Device known_device(const std::string& address, const std::string& token) {
   const auto admin = v1::Admin::NewStub(channel_to(address, token));
   for (;;) {
