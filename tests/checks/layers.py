@@ -34,7 +34,7 @@ class Layers:
 
     def __init__(self, text):
         self.edges = {}  # folder or file -> set of folders and headers that it may include
-        self.only = []  # pairs of a pattern and the places that may include headers that match it
+        self.only = []  # pairs of a pattern and a list of the folders and files that may include headers that match it
         self.never_include = []  # pairs of a folder and a pattern that it may not include
         self.never_use = []  # pairs of a folder and a word that its code may not use
         for number, line in enumerate(text.splitlines(), 1):

@@ -37,7 +37,8 @@ def head_of(text):
 def cpp_functions(text):
     """Yields (name, first line, number of lines) of every function that is not defined within another."""
     code = NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    # `inside` is 0 outside functions. Otherwise it counts the open braces from the outermost one that opens neither a namespace nor a type.
+    # `inside` is 0 outside functions. In a function it is the number of open braces, from the outermost one that opens neither a namespace nor
+    # a type.
     stack, since, inside, last = [], 0, 0, None
     for match in re.finditer(r"[{};]", code):
         at, char = match.start(), match[0]

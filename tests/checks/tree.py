@@ -22,7 +22,7 @@ def files(*patterns, root=ROOT):
             for path in root.rglob(pattern)
             if path.is_file() and path.relative_to(root).parts[0] not in ("build", ".git")
         ]
-    # Files in tests/data are made by programs, so the checks do not apply to them.
+    # Programs write the files in tests/data, so the checks do not apply to these files.
     return sorted({name for name in names if (root / name).is_file() and not name.startswith("tests/data/")})
 
 

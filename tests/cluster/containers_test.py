@@ -24,7 +24,7 @@ BUILD = {
     "worker-cuda": documented("buildah build --target worker-cuda "),
     "worker-rocm": documented("buildah build --target worker-rocm "),
 }
-# Name of an image for GPUs -> the library of its run-time compiler. The driver comes from the machine, not from the image.
+# Name of an image for GPUs -> its library for compiling at run time. The GPU driver comes from the machine, not from the image.
 GPU_IMAGES = {"worker-cuda": "libnvrtc.so.12", "worker-rocm": "libamdhip64.so.5"}
 
 

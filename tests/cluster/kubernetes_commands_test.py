@@ -20,7 +20,7 @@ except ImportError:
     skip("the Python packages kubernetes-validate and PyYAML are missing; `make test` installs them")
 
 NAMESPACE = "warploom"
-SETTINGS = "/etc/warploom/"  # folder whose files come from secrets and config maps
+SETTINGS = "/etc/warploom/"  # folder in the containers whose files come from secrets and config maps
 CONFIGURATION = """apiVersion: v1
 kind: Config
 clusters: [{{name: test, cluster: {{server: "{url}"}}}}]
@@ -188,7 +188,7 @@ BREAKS = (
 
 
 def check_breaks(scratch, objects, rendered):
-    # `other` gets certificates of another authority, `same` gets further certificates of the same authority
+    # The folder `other` gets certificates of another authority, the folder `same` gets more certificates of the site's own authority.
     shell(scratch, "deploy/certificates.sh other worker worker; mkdir same; cp tls/ca.* same")
     shell(scratch, "deploy/certificates.sh same coordinator coordinator.lab; deploy/certificates.sh same client worker")
     for what, check, change in BREAKS:

@@ -3,7 +3,7 @@ numbers are those of generated.proto in k8s.io/api and k8s.io/apimachinery."""
 
 import base64
 
-MAGIC = b"k8s\0"  # these first bytes are followed by a message Unknown, whose field 1 is a TypeMeta and whose field 2 is the object
+MAGIC = b"k8s\0"  # first bytes of an object, before a message Unknown with a TypeMeta as field 1 and the object itself as field 2
 
 
 def number(content, at):

@@ -189,7 +189,7 @@ def handler(server):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             path = self.path.split("?")[0]
             code, content = 200, b""
-            # An empty body is a document without schemas in the encoding that kubectl requests here.
+            # For /openapi/v2 the body is empty, which is a document without schemas in the encoding that kubectl asks for (protocol buffers).
             if path != "/openapi/v2":
                 code, text = server.answer(self.command, path, self.headers.get("Content-Type", ""), body)
                 content = text.encode()

@@ -13,8 +13,8 @@ from documented import documented
 from harness import SOURCE, Scratch, expect, skip
 
 SOCKET = "unix:/run/warploom/warploom.sock"
-# This script makes the folder of the fresh system the root of namespaces of its own, as in a container. After a mere chroot, processes
-# may not make namespaces.
+# This script makes the folder of the fresh system the root of a mount namespace of its own, as in a container. After a mere chroot,
+# processes may not make namespaces.
 ENTER = """set -e
 mount --bind "$1" "$1"
 mount -t proc proc "$1/proc"
@@ -24,7 +24,7 @@ pivot_root . mnt
 umount -l /mnt
 exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp bash -c "$2"
 """
-# This script runs inside the fresh system. The candidates of the worker have a sandbox of their own.
+# This script runs inside the fresh system. The worker runs its candidates in a sandbox within it.
 SESSION = """set -e
 cd /tmp
 warploomd --store s.db --listen unix:/tmp/s > coordinator.log 2>&1 &

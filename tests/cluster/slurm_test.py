@@ -87,7 +87,7 @@ def disturbed(scratch, cluster, number, calm):
     count, made = fleet.finish()
     expect(count == whole, f"{count} trials, undisturbed {whole}")
     expect_same(made, bundles)
-    # The preempted task starts again under its old name, finds no work and ends like the others.
+    # The preempted task starts again under its old name, finds no work and ends like all other tasks.
     until(lambda: not {"RUNNING", "PENDING", "COMPLETING"} & set(cluster.states(array).values()), 120, "all workers have ended")
     states = cluster.states(array)
     expect(all(state == "COMPLETED" for task, state in states.items() if task != cancelled), states)

@@ -14,8 +14,8 @@
 namespace wl::testing {
 
 // Adds the default kernel of a group for a CPU target to the checks and to the count `*kernels`. If `both`, also adds
-// the kernel for the machine's other compiler. Only the preludes of the two differ, and these do not depend on the
-// dtype, so callers set `both` for one dtype only. `label` is shown before the plan of a kernel that is wrong.
+// the kernel for the machine's other compiler. The two kernels differ only in their preludes, which do not depend on
+// the dtype, so callers set `both` for one dtype only. `label` is shown before the plan of a kernel that is wrong.
 inline void add_by_compilers(CompiledChecks& checks, const Graph& group, const std::string& target, bool both,
                              const std::string& label, int* kernels) {
   const auto number = checks.group(group);

@@ -13,7 +13,7 @@ namespace wl::testing {
 template <class T>
 constexpr int kPassed = 2 * static_cast<int>(sizeof(T)) + (std::is_floating_point_v<T> ? 1 : 0);
 
-// Compares the types of two function pointers. The values of the pointers are not used.
+// Whether two function pointers have the same shape. Only their types are used, not their values.
 template <class R, class... A, class OurR, class... OurA>
 consteval bool same_shape(R (*)(A...), OurR (*)(OurA...)) {
   if constexpr (sizeof...(A) != sizeof...(OurA)) {
@@ -25,9 +25,9 @@ consteval bool same_shape(R (*)(A...), OurR (*)(OurA...)) {
 
 }  // namespace wl::testing
 
-// Asserts that a function pointer of a table has the shape of the header's function `name`.
+// Asserts that a function pointer `member` of `table` has the shape of the vendor header's function `name`.
 #define WL_SAME_SHAPE_OF(table, member, name) \
   static_assert(wl::testing::same_shape(&name, decltype(table::member)(nullptr)), #name);
 #define WL_SAME_SHAPE(member, name) WL_SAME_SHAPE_OF(wl::GpuApi, member, name)
-// Asserts that a number of Warploom's tables is the header's constant `name`.
+// Asserts that `number`, from one of Warploom's tables, is the value of the vendor header's constant `name`.
 #define WL_SAME_NUMBER(number, name) static_assert((number) == static_cast<int>(name), #name);

@@ -1,7 +1,7 @@
 // Compares the tables of runtime/gpu_tables.h with AMD's header. driver_headers_test.py compiles this file and never
 // runs it.
 #define __HIP_PLATFORM_AMD__
-#define __HIP_DISABLE_CPP_FUNCTIONS__  // leaves out C++ overloads of the library's functions
+#define __HIP_DISABLE_CPP_FUNCTIONS__  // leaves out the C++ overloads of HIP's functions
 #include <hip/hip_runtime_api.h>
 
 #include "tests/conformance/driver_shapes.h"

@@ -141,7 +141,7 @@ TEST_P(Conformance, ElementwiseOps) {
         if (!graph.outputs.empty()) graphs.push_back(std::move(graph));
       }
   for (const OpInfo& row : ops()) EXPECT_TRUE(row.cls != OpClass::kElementwise || tested.contains(row.op)) << row.name;
-  // The first target is tested with every op and dtype. In short runs, the others are tested with a part of them.
+  // The first target is tested with every op and dtype. In short runs, all other targets are tested with a sample.
   if (GetParam() != testing::runnable_targets().front()) graphs = testing::sampled(graphs);
   expect_right(graphs, GetParam());
 }

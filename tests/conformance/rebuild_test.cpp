@@ -46,7 +46,7 @@ void add_candidates(const testing::Golden& golden, std::string_view target, cons
   }
 }
 
-// Compiles the candidates and returns the bytes of every object, or "" for those that do not compile.
+// Compiles the candidates and returns the contents of each one's object, or "" if it does not compile.
 std::vector<std::string> build(const std::vector<Candidate>& candidates, const std::string& folder, int jobs) {
   std::filesystem::create_directories(folder);
   CompileOptions options;
@@ -71,11 +71,11 @@ TEST(Rebuild, GivesTheSameBytes) {
   ASSERT_FALSE(all.empty());
   std::vector<Candidate> first;
   const auto wanted = static_cast<size_t>(testing::scaled(12));
-  // In `all`, candidates of the two compilers alternate, so an odd stride takes candidates of both.
+  // In `all`, candidates for the two compilers alternate, so an odd stride takes candidates for both.
   const size_t stride = std::max<size_t>(1, all.size() / wanted) | 1U;
   for (size_t i = 0; i < all.size(); i += stride) first.push_back(all[i]);
-  // The second build has another folder, another order and other trial numbers, so that other kernels are compiled
-  // beside each one.
+  // The second build has another folder, another order and other trial numbers, so that each kernel is compiled
+  // together with other kernels than in the first build.
   std::vector<Candidate> second(first.rbegin(), first.rend());
   for (Candidate& candidate : second) candidate.trial += 1000;
   const Scratch scratch;

@@ -46,7 +46,7 @@ constexpr Row kRows[] = {
     [](Builder& to, NodeId x, NodeId y) {
       return concat(to, {pad(to, y, {0, 0}, {0, 32}, 1), x}, 0);
     },
-    [](Builder& to, NodeId x, NodeId y) {  // parts of extent 0 and 1, and a concat inside a padding
+    [](Builder& to, NodeId x, NodeId y) {  // operands of a concat with extents 0 and 1; a concat inside a pad
       const NodeId none = to.slice(x, {0, 0}, {1, 1}, {6, 0}), one = to.slice(y, {0, 4}, {1, 1}, {6, 1});
       return pad(to, concat(to, {one, none, x, one}, 1), {0, 1}, {0, 1}, 1);
     },
@@ -101,7 +101,7 @@ TEST_P(Views, OfEveryDTypeMeanWhatTheGraphMeans) {
       const NodeId x = builder.input("x", dtype, {6, 37}, fill), y = builder.input("y", dtype, {6, 5}, fill);
       builder.output("z", kRows[r](builder, x, y));
       const auto graph = builder.finish();
-      if (!graph.ok()) {  // a graph with arithmetic on b1 is illegal, so it is skipped
+      if (!graph.ok()) {  // arithmetic on b1 is illegal, so such a graph is skipped
         EXPECT_TRUE(dtype == DType::b1) << graph.status();
         continue;
       }

@@ -12,7 +12,7 @@ import sys
 from harness import BIN, SOURCE, Scratch, expect, skip, tool
 
 KEPT = SOURCE / "client/c/warploom.abi"
-CHANGED = 4  # bit of abidiff's exit code that reports a changed ABI; bits 1 and 2 report that abidiff could not compare
+CHANGED = 4  # bit of abidiff's exit code for a changed ABI; the bits 1 and 2 are for a comparison that failed
 
 
 def described(folder, header):

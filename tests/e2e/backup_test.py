@@ -36,7 +36,7 @@ def main():
         expect(job()["state"] == "running", "the search was over before its backups were made")
         expect(sorted(folder.glob("*.db")) == made[1:], f"kept are {sorted(folder.iterdir())}, expected {made[1:]}")
 
-        # The first coordinator and its worker are killed, as if their machine were lost.
+        # The coordinator whose store was backed up and its worker are killed, as if their machine were lost.
         worker.kill()
         daemon.kill()
         half = folder / (made[0].name + ".unfinished")

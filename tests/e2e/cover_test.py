@@ -24,7 +24,7 @@ def main():
             # kernels of a bundle depend on measured times.
             kernels[cover] = int(re.match(r"# (\d+) kernels instead of 8", why)[1])
             expect(picture.read_text().startswith("<svg"), f"{cover}: {picture.read_text()[:200]}")
-        # Together, the sources of all kernels with their preludes are larger than one message may be. They must be shown nevertheless.
+        # The sources of all kernels, with their preludes, are together larger than a gRPC message may be. `inspect` must show them nevertheless.
         file.write_text(graphs.distinct_ops(2000))
         shown = scratch.run("warploom", "inspect", file, "--stage", "source").out
         expect(len(re.findall("^# g[0-9]+: ", shown, re.M)) == 2000, f"sources: {shown[:500]}")

@@ -3,7 +3,7 @@
 from harness import tool
 
 STRICT = "-Wall -Wextra -Werror"
-LANGUAGES = {"C": 0, "CXX": 1, "ASM": 0}  # language -> index of its compiler in the argument `compiler` of built()
+LANGUAGES = {"C": 0, "CXX": 1, "ASM": 0}  # language of CMake -> index of its compiler in the argument `compiler` of built()
 
 
 def built(folder, compiler, flags=STRICT, environment=()):

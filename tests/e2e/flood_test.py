@@ -12,15 +12,15 @@ import time
 
 from harness import PATIENCE, Scratch, expect, until
 
-LIMIT = 300  # number of descriptors that the coordinator may open
+LIMIT = 300  # number of file descriptors that the coordinator may have open
 SURPLUS = 1100
 LONG = float(os.environ.get("WARPLOOM_TEST_SCALE", "1")) >= 10
-JUNK_S = 20 if LONG else 1  # seconds for which random bytes are sent in each turn
+JUNK_S = 20 if LONG else 1  # seconds for which random bytes are sent after each flood of connections
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
 def limited():
-    # At its start, the coordinator raises its soft limit of open descriptors to the hard limit.
+    # The soft limit may be lower than LIMIT: at its start, the coordinator raises it to the hard limit.
     resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT // 2, LIMIT))
 
 

@@ -16,7 +16,7 @@ SOFTMAX_MATMUL = """graph {
 }
 """
 
-# The tanh of a matrix product with a weight.
+# The tanh of a matrix product of an input and a weight.
 LAYER = """graph {
   %0 = input "x" : f32[24,64] normal(0,1)
   %1 = input "w" : f32[64,40] normal(0,1)
@@ -195,7 +195,7 @@ MANY_INPUTS = _many_inputs(300)
 
 def onnx_model(nodes, inputs, outputs, weights=None):
     """Returns an ONNX model. Inputs and outputs are triples of a name, a type and a shape; weights are a dict: name -> array."""
-    from onnx import helper, numpy_helper  # imported here, since few tests need the package
+    from onnx import helper, numpy_helper  # imported here, since few tests need the package onnx
 
     values = ([helper.make_tensor_value_info(*row) for row in rows] for rows in (inputs, outputs))
     made = helper.make_graph(nodes, "g", *values, [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()])

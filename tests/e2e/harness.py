@@ -21,8 +21,8 @@ BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", SOURCE / "build/release/bi
 MODELS = SOURCE / "tests/data"
 SKIPPED = 77
 SCALE = float(os.environ.get("WARPLOOM_TEST_SCALE", "1"))
-WHOLE = SCALE >= 1  # if false, tests leave out repetitions that add little (tests/unit/fuzz.h)
-# A shell makes commands that it starts in the background ignore SIGINT, and their children inherit that. A handler undoes it.
+WHOLE = SCALE >= 1  # whether tests do everything; if not, they leave out repetitions that add little (tests/unit/fuzz.h)
+# A test that a shell started in the background ignores SIGINT, and its children would too. Setting a handler undoes that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 PATIENCE = float(os.environ.get("WARPLOOM_PATIENCE", "1"))  # factor on every deadline, for slow builds with sanitizers
 
@@ -40,7 +40,7 @@ class Scratch:
         # The folder's path is short, since the path of a Unix socket may have at most 107 characters.
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="wl-"))
         self.children = []
-        self.at_end = []  # functions to call when all processes have ended
+        self.at_end = []  # functions to call when all processes of the test have ended
         self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.root / "cache"), HOME=str(self.root), NO_COLOR="1")
 
     def __enter__(self):

@@ -81,7 +81,7 @@ def main():
         served = tool(other / "build/serve", bundle, 4, 500)
         expect(served.count("500 requests") == 4, served)
 
-        # The installed Python module calls a coordinator: it reports that none answers.
+        # The example fetch makes the installed library load its plugin for calls to a coordinator. It reports that no coordinator answers.
         asked = subprocess.run([other / "build/fetch", graph, f"unix:{scratch.path('none')}"], capture_output=True, text=True, timeout=120,
                                env=scratch.environment)  # fmt: skip
         expect(asked.returncode == 2 and "no coordinator answers" in asked.stderr, asked.stderr)

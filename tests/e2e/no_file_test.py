@@ -31,7 +31,7 @@ def folder(path):
 
 def bound_socket(path):
     here = os.getcwd()
-    os.chdir(path.parent)  # A path of a Unix socket may have at most 107 bytes, so the socket is bound by its name alone.
+    os.chdir(path.parent)  # the path of a Unix socket may have at most 107 bytes, so the socket is bound by its file name alone
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(path.name)
     os.chdir(here)
@@ -92,8 +92,8 @@ def every_place(scratch):
     for kind, make in KINDS.items():
         for command, name in rows(scratch):
             if (kind, name) in (("folder", "k.npz"), ("holes", "data.bin")):
-                # Both cases are allowed, so they are left out: weights in a folder of arrays, and external data that lies in a part of a
-                # larger file.
+                # These two cases are left out, since they are allowed: weights as a folder of arrays, and external data as a part of a larger
+                # file.
                 continue
             shutil.rmtree(root / "broken", ignore_errors=True)
             shutil.copytree(root / "tuned", root / "broken")

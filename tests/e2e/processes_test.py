@@ -39,7 +39,7 @@ class Fleet:
         self.workers[worker] = self.start_worker(worker)
 
     def rows(self, query):
-        # The test opens the store only for reading, since only the coordinator writes to it.
+        # The test opens the store's file only for reading, since the coordinator alone may write it.
         try:
             with sqlite3.connect(f"file:{self.store}?mode=ro", uri=True, timeout=5) as connection:
                 return connection.execute(query).fetchall()
@@ -97,7 +97,7 @@ def main():
                 return (trials or ["none"]) if len(trials) >= count or done else None
 
             trials = until(check, 240, f"{count} trials are stored")
-            # All trials that the previous check found in the store are still there, unchanged.
+            # All trials that the previous call of at_least() found in the store are still there, unchanged.
             expect(set(acknowledged) <= set(trials), "a stored trial is gone")
             acknowledged[:] = trials
 

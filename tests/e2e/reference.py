@@ -2,7 +2,7 @@
 
 import pathlib
 
-BOUND = 1e-4  # Error relative to the output's largest magnitude: Warploom and onnxruntime add in f32, in different orders.
+BOUND = 1e-4  # largest allowed error, relative to the output's largest magnitude: Warploom and onnxruntime add in f32, in different orders
 
 
 def available():

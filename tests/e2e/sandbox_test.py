@@ -45,7 +45,7 @@ def main():
         for words in ("bwrap", "not on PATH", "install bubblewrap", "--sandbox none"):
             expect(words in refused.err, f"{words}: {refused.err}")
 
-        # A script called g++, whose compiler lies in a folder that is not visible in the sandbox.
+        # A script called g++ that starts the compiler by a link in a folder that is not visible in the sandbox.
         door = scratch.root / "door"
         door.mkdir()
         (scratch.root / "g++").symlink_to(shutil.which("g++"))

@@ -17,7 +17,7 @@ def main():
             for target in targets if WHOLE else targets[:1]:
                 where = f"{name} on {target}"
                 bundle = scratch.path(f"{name}_{target.replace(':', '_')}")
-                # The greedy cover makes each product a kernel of its own. Which kernels the default cover has depends on measured times.
+                # The greedy cover makes each matrix product a kernel of its own. Which kernels the default cover has depends on measured times.
                 command = ("tune", file, "--target", target, "--trials", 6 if WHOLE else 3, "--cover", "greedy", "--out", bundle, "--json", "-")
                 report = scratch.run("warploom", *command).json()
                 expect(report["target"]["name"] == target, f"{where}: {report}")

@@ -22,10 +22,10 @@ from harness import PATIENCE, SCALE, Scratch, expect, fail, until
 SECONDS = float(os.environ.get("WARPLOOM_SOAK_SECONDS", "1800" if SCALE >= 10 else "10"))
 WORKERS = 2
 MOST_WAL = 64 << 20
-MOST_SLOPE_MB = 1.0  # largest growth per hour of the bytes that the heap holds
-MOST_RESIDENT = 1.25  # largest allowed ratio of the resident memory in the last quarter of the test to that in the second quarter
-LONG_S = 1200  # length in seconds of the shortest test whose memory is judged
-REST_S = 60  # seconds from one rest to the next; in a rest, the load pauses
+MOST_SLOPE_MB = 1.0  # largest allowed growth, in MB per hour, of the memory that the coordinator's heap holds
+MOST_RESIDENT = 1.25  # largest allowed ratio of the coordinator's resident memory in the last quarter of the test to that in the second quarter
+LONG_S = 1200  # seconds: a test must run at least this long for its memory to be judged
+REST_S = 60  # seconds from one rest to the next; during a rest, all load pauses
 LOOKS = 8  # number of samples of the heap in one rest
 
 
@@ -112,7 +112,7 @@ class Load:
                 status = self.call("status", "--json", "-").json()
                 expect(status["resident_bytes"] > 0, f"the coordinator does not say what it holds: {status}")
                 held.append(status["heap_bytes"] / 1e6)
-                time.sleep(min(0.5, SECONDS / 100))  # time between samples of the heap
+                time.sleep(min(0.5, SECONDS / 100))  # pause between two samples of the heap
         return min(held)
 
     def call(self, *command, codes=(0,)):
@@ -134,7 +134,7 @@ def main():
         store, path = scratch.path("a.db"), scratch.path("s")
         address = f"unix:{path}"
         bounds = ("--database-gb", "0.004", "--objects-gb", "0.002", "--cache-mb", "1")
-        # The allocator's caches of threads count as held memory and take hours to fill, so they are turned off.
+        # glibc's per-thread caches of freed memory would count as held and take hours to fill, so they are turned off.
         scratch.environment["GLIBC_TUNABLES"] = "glibc.malloc.tcache_count=0"
         daemon = scratch.serve(path, "--lease-seconds", 2, *bounds, store=store)
         del scratch.environment["GLIBC_TUNABLES"]
@@ -194,7 +194,7 @@ def main():
             ("preemptions", preemptions, min(7, SECONDS / 4)), ("interrupted", interrupted, 0),
         ):
             load.repeat(name, turn, every)
-        samples, heaps = [], []  # heaps: (seconds since the start, MB that the heap holds)
+        samples, heaps = [], []  # heaps: pairs of the seconds since the start and the MB that the heap holds
         while time.monotonic() - began < SECONDS and not load.wrong:
             if daemon.process.poll() is not None:
                 load.wrong.append(f"the coordinator ended with {daemon.process.returncode}")
@@ -202,7 +202,7 @@ def main():
             samples.append(Sample(daemon.process.pid, store, began))
             if samples[-1].at >= (len(heaps) + 1) * REST_S:
                 heaps.append((samples[-1].at, load.heap_at_rest()))
-            time.sleep(min(1, SECONDS / 20))  # time between samples
+            time.sleep(min(1, SECONDS / 20))  # pause between two samples of the process
         if not load.wrong:
             heaps.append((time.monotonic() - began, load.heap_at_rest()))
         load.finish()

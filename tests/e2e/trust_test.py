@@ -175,7 +175,7 @@ def certificates_are_replaced(scratch, other, address):
     replaced(scratch, "fresh", "coordinator")
     until(lambda: scratch.run(*new, expect=None).code == 0, 30, "the new certificate is shown")
     scratch.run(*old, expect=2)
-    # Replaces the file of the certificate authority that issues the clients' certificates.
+    # The file with the certificate authority of the clients (--tls-ca of the coordinator) is replaced by that of another authority.
     lab = (scratch.root / "lab.pem").read_text()
     shutil.copy(scratch.path("other.pem"), scratch.path("new"))
     os.replace(scratch.path("new"), scratch.path("lab.pem"))

@@ -8,8 +8,8 @@ import sys
 
 from harness import BIN, PATIENCE, SOURCE, Scratch, expect, kill_group, python_package
 
-# The Python with PyTorch that `tools/setup.sh peers` makes. It runs the programs marked `python torch`; if it is missing, these programs
-# are left out.
+# The Python with PyTorch that `tools/setup.sh peers` installs. It runs the tutorial's programs that are marked `python torch`; if it is
+# missing, these programs are left out.
 PEERS = SOURCE / "build/venv-peers/bin/python"
 
 

@@ -44,7 +44,7 @@ std::string misread(absl::string_view line) {
 
 // Returns why the emulator would execute a kernel wrongly, or "".
 std::string misread_of(const std::string& assembly) {
-  // For a small negative product, v_mul_hi_i32_i24 must return -1; the emulator returns 0.
+  // For a negative product of small magnitude, v_mul_hi_i32_i24 must return -1, but the emulator returns 0.
   if (absl::StrContains(assembly, "v_mul_hi_i32_i24")) return "computes v_mul_hi_i32_i24 wrongly";
   for (const absl::string_view line : absl::StrSplit(assembly, '\n'))
     if (std::string wrong = misread(line); !wrong.empty()) return wrong;
@@ -57,7 +57,7 @@ EmulatedDevice* EmulatedDevice::get() {
   static auto* const kDevice = [] {
     EmulatedDevice* made = nullptr;
     if (std::getenv("WARPLOOM_FAKE_EMU_SOCKET") == nullptr) return made;
-    (void)signal(SIGPIPE, SIG_IGN);  // no SIGPIPE, so that a crash of the emulator becomes an error of the launch
+    (void)signal(SIGPIPE, SIG_IGN);  // if the emulator crashes, the launch then fails with an error
     auto device = GpuDevice::open("hip:0");
     WL_CHECK(device.ok(), "the emulator's driver opens no device: ", device.status().ToString());
     made = new EmulatedDevice;
@@ -88,7 +88,7 @@ absl::Status EmulatedDevice::put(const GpuBuffer& buffer, const std::string& byt
   return device_->check(device_->api().to_device(buffer.data(), bytes.data(), bytes.size()), "writing an argument");
 }
 
-// `buffers`: the kernel's arguments, then its workspace.
+// Launches a kernel once for each of `passes`. `buffers`: the kernel's arguments, then its workspace.
 absl::Status EmulatedDevice::launch(const Source& source, const GpuKernel& kernel,
                                     const std::vector<GpuBuffer>& buffers, int64_t grid, int64_t passes) {
   std::vector<void*> values, arguments;

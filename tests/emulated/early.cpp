@@ -1,5 +1,5 @@
-// A library that is preloaded into a runner, and opens the GPU driver when the runner starts: the emulator's driver
-// connects to another process, its device, and a runner that has started may open no connections
+// A library that is preloaded into a runner and initialises the GPU driver when the runner starts. The emulator's
+// driver then connects to the process that emulates the device; later a runner may open no connections any more
 // (worker/drivers/system_calls.h).
 #include <dlfcn.h>
 

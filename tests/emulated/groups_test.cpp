@@ -1,4 +1,5 @@
-// Fused groups as AMD machine code on the emulator, against the oracle: groups of the goldens and random ones.
+// Runs kernels of fused groups, compiled to AMD machine code, on the emulator and compares their results with the
+// oracle's. The groups are those of the goldens and random ones.
 #include "tests/golden/groups.h"
 
 #include <gtest/gtest.h>
@@ -169,8 +170,8 @@ std::vector<Point> two(const Space& space, uint64_t seed) {
   return points(space, 2, seed);
 }
 
-// Random products, such as convolutions, whose tiles consist of several runs of neighbouring elements. Products in
-// which several blocks share K are tested below.
+// Random products, such as convolutions, whose tiles consist of several runs of neighbouring elements, by the matrix
+// instruction of the architecture.
 TEST_F(Emulated, TilesInRunsByMatricesMeanTheirGraphs) {
   products(kSeed, testing::scaled(8), testing::product_in_runs, two<testing::points_in_runs>);
 }

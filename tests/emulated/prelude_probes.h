@@ -11,8 +11,8 @@
 
 namespace wl::testing {
 
-// A probe of an expression of type R in x, y and z, which are of type V. It is computed once with vectors for V and
-// R, and once with scalars.
+// A probe of an expression of type R in x, y and z, which are of type V. The expression is computed once with vectors
+// as V and R, and once with scalars.
 struct ValueProbe {
   const char* name;
   DType from, to;  // dtypes of the operands (V) and of the result (R)
@@ -27,9 +27,9 @@ struct ValueProbe {
 };
 std::span<const ValueProbe> value_probes();
 
-// Functions that are not executed. The first three find their tables by the instruction s_getpc, which the emulator
-// does not know. The others are for swizzled buffers and for blocks that lanes exchange, which no kernel for AMD uses
-// yet.
+// Functions of the HIP prelude that no probe executes. The first three find their tables by the instruction s_getpc,
+// which the emulator does not know. The others are for swizzled buffers and for blocks that lanes exchange, which no
+// kernel for AMD uses yet.
 inline constexpr const char* kNotExecuted[] = {"wl_sin",    "wl_cos",  "wl_tan",          "wl_swizzle",
                                                "wl_panels", "wl_pack", "wl_to_row_along", "wl_to_row_across"};
 

@@ -99,7 +99,7 @@ double ulp_of(double rounded) {
   return std::ldexp(1, std::max(exponent - 24, -149));
 }
 
-// Returns "" if `got` is what a probe expects, else the error.
+// Returns "" if `got` is as close to `want` as the probe demands, else a description of the error.
 std::string compare(const ValueProbe& probe, double got, double want) {
   char element[8] = {};
   store_element(probe.to, element, 0, want);
@@ -111,7 +111,7 @@ std::string compare(const ValueProbe& probe, double got, double want) {
   return cat("got ", got, ", expected ", want, ", ", probe.ulps, " units in the last place");
 }
 
-// Returns whether x is near the smallest or the largest exponents of an f32.
+// Returns whether the exponent of x is near the smallest or the largest one of an f32.
 bool extreme(double x) {
   return std::isfinite(x) && x != 0 && (std::fabs(x) < 0x1p-60 || std::fabs(x) > 0x1p60);
 }

@@ -13,7 +13,7 @@ import sys
 import emulator
 from harness import BIN, PATIENCE, SOURCE, Scratch, expect, fail
 
-MOST_INSTRUCTIONS = 300_000  # the most wave instructions in all kernels of a graph; the emulator executes as many in about a second
+MOST_INSTRUCTIONS = 300_000  # largest number of wave instructions in all kernels of a graph; the emulator executes them in about a second
 SECONDS = 3000
 
 

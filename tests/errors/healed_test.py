@@ -29,7 +29,7 @@ def check_objects(scratch):
             path.write_bytes(data if damage == "flipped" else b"")
             if damage == "lost":
                 path.unlink()
-        # If an object is damaged, `get` reports that it is lost or damaged. `tune` compiles the kernel again, without a new search.
+        # `get` reports that the object is lost or damaged. `tune` compiles the kernel again, without a new search.
         said = scratch.run("warploom", "get", graph, "--store", store, expect=3).err
         expect("is lost or damaged" in said and "run `warploom tune" in said, said)
         trials = count(store, "trials WHERE phase = 0")

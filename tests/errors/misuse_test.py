@@ -315,7 +315,7 @@ def run(name):
         finally:
             kill_group(process)
             process.wait()
-        # The lines before the error message show progress, so they are ignored.
+        # The program's lines before the error message show progress, so they are ignored.
         first = next((line for line in said.splitlines() if re.match(r"warploom[a-z-]*: ", line)), "")
         first = first.replace(str(scratch.root), "$DIR").replace(str(scratch.port or "$PORT"), "$PORT")
         # The printed number of kernels depends on the cover, which this test does not check.

@@ -19,8 +19,8 @@ enum Status { kOk = 0, kInvalidValue = 7, kNotSupported = 15 };
 enum Type { kF32 = 0, kF16 = 2, kBf16 = 14 };
 enum Epilogue : uint32_t { kDefault = 1, kRelu = 2, kBias = 4, kGelu = 32 };
 
-// An object of the library (a layout, a product or a preference): its constructor's arguments, and attributes by
-// number.
+// An object of the library (a matrix layout, a product or a preference): the arguments with which it was created, and
+// its attributes by number.
 struct Object {
   int type = 0;
   uint64_t rows = 0, columns = 0;
@@ -32,8 +32,8 @@ struct Object {
   }
 };
 
-// The numbers of the attributes in the API and, for each kind of object, a map from the number of an attribute to its
-// length in bytes.
+// The numbers of attributes in one of the two APIs and, for each kind of object, a map from an attribute's number to
+// the length of its value in bytes.
 struct Numbers {
   int batch_count, batch_step;                                            // attribute numbers of matrix layouts
   int transpose_a, transpose_b, epilogue, bias_pointer, bias_type, op_t;  // attribute numbers of products

@@ -1,5 +1,5 @@
-// A fake of AMD's code object manager, for the fake hipRTC: it knows only the architecture for which that hipRTC
-// compiles, and disassembles its code (nvrtc.cpp, instructions()) as AMD's instructions.
+// A fake of AMD's code object manager, for the fake hipRTC: it knows only the architecture for which the fake hipRTC
+// compiles, and disassembles the code that it makes (nvrtc.cpp, instructions()) as AMD's instructions.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

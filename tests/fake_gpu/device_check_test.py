@@ -29,7 +29,7 @@ def main():
         skip("a sanitizer's libraries do not travel")
     with Scratch() as scratch:
         folder = scratch.path("check")
-        # The fake NVRTC is used, because the fake driver can run only its code.
+        # The fake NVRTC compiles the kernels, because the fake driver can run only code of the fake NVRTC.
         done = run(scratch, [sys.executable, SOURCE / "tools/device_check.py", "build", folder, "--quick", "--random", "1:3"], 0, LD_LIBRARY_PATH=str(FAKE))
         expect("MiB, for cuda:sm_90a" in done.stdout, done.stdout)
 

@@ -96,7 +96,7 @@ int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, int pass, 
     return kOk;
   }
   if (const auto row = kSticky.find(kernel.fault); row != kSticky.end()) {
-    sticky = row->second;  // the error is reported at the next synchronisation, as on a GPU
+    sticky = row->second;  // the next synchronisation reports the error, as on a GPU
     return kOk;
   }
   if (kernel.fault == "hang") {
@@ -158,8 +158,8 @@ int load(void** out, const void* image) {
   const int file = memfd_create("kernel", 0);
   if (file < 0 || write(file, object.data(), object.size()) != static_cast<ssize_t>(object.size())) return kOutOfMemory;
   module->library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  // The descriptor stays open. Otherwise another file could get its path, and the loader would take that file for the
-  // one that it has loaded already.
+  // The descriptor stays open. Otherwise the object of another module could get the same path, and the loader would
+  // take it for the object that it has loaded already.
   std::istringstream lines(kernels);
   for (std::string entry, fault; lines >> entry;) {
     Kernel& kernel = module->kernels[entry];
@@ -268,7 +268,7 @@ WL_BOTH(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, (void* to, void* from, size_t 
   return streams.contains(stream) ? put(stream, copy) : copy();
 })
 WL_BOTH(cuMemsetD32Async, hipMemsetD32Async, (void* to, unsigned word, size_t words, void*), {
-  // On a HIP device in the state "wedge", filling memory writes wrong values.
+  // While the device is wedged (fault "wedge"), filling memory writes wrong values.
   const unsigned value = wedged() ? ~word : word;
   std::fill_n(static_cast<unsigned*>(to), words, value);
   return query();
@@ -351,8 +351,8 @@ WL_BOTH(cuGraphExecDestroy, hipGraphExecDestroy, (void* graph), {
   return 0;
 })
 
-// The functions that are not the same in both APIs. The first function is for the fake libraries (blas.cpp): it puts
-// work into a stream, as a launch does.
+// Functions that are not the same in both APIs. The first one is no function of a driver: with it the fake libraries
+// (blas.cpp) put work into a stream, as a launch does.
 extern "C" int fake_gpu_put(void* stream, const std::function<int()>& work) {
   return sticky != kOk ? sticky : put(stream, work);
 }

@@ -23,7 +23,8 @@ enum Error {
   kLaunchFailed = 719
 };
 
-// Writes an attribute of the fake device, by its number in CUDA's or HIP's API; 0 for unknown numbers.
+// Sets *value to an attribute of the fake device, given the attribute's number in the API of CUDA (or HIP); to 0 if the
+// number is unknown.
 inline int attribute(int* value, int number, bool cuda) {
   static const std::map<int, int> kCuda = {{16, 4},  {38, 1 << 20}, {13, 1'000'000}, {36, 2'000'000},
                                            {37, 64}, {75, 9},       {76, 0},         {81, 228 << 10}};

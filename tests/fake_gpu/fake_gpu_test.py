@@ -109,7 +109,7 @@ def spilling(scratch, file):
         default = database.execute("SELECT DISTINCT message FROM trials WHERE trial = 0").fetchall()
     expect(len(rows) >= trials["rejected"], rows)
     expect(all("a lane spills 8192 bytes; at most 32 pay" in message for message, _ in rows), rows)
-    expect(any("ERROR_LAUNCH_FAILED" in message for message, in default), default)  # the fake device traps a kernel that spills
+    expect(any("ERROR_LAUNCH_FAILED" in message for message, in default), default)  # launching a kernel that spills registers fails
     expect(not any("a lane spills" in message for message, in default), default)
 
 

@@ -53,7 +53,7 @@ inline std::string make_image(const Sections& sections, unsigned short machine =
   return body;
 }
 
-// Returns the bytes of a section of an image that make_image made; "" when it has no such section.
+// Returns the contents of a section of an image that make_image() made; "" if the image has no such section.
 inline std::string section_of(const char* image, const std::string& name) {
   Elf64_Ehdr head;
   std::memcpy(&head, image, sizeof head);

@@ -101,7 +101,8 @@ def bundle_of(scratch, target, library):
     measured."""
     file, bundle = scratch.root / "several.graph", scratch.path(f"{library}.bundle")
     file.write_text(several_products(6, 8, 16))
-    # The text marks kernels whose first operand has 200 to 299 elements: the first two products (256 and 288), but not the later ones.
+    # A generated kernel spills if its text contains this string, that is, if its first operand has 200 to 299 elements. The first operands of
+    # the first two products have 256 and 288 elements.
     scratch.environment["WARPLOOM_FAKE_SPILL"] = "WL_IN(f32, p0, 2"
     scratch.run("warploom", "tune", file, "--target", target, "--trials", 8, "--libraries", library, "--cover", "greedy", "--out", bundle)
     del scratch.environment["WARPLOOM_FAKE_SPILL"]
@@ -124,7 +125,7 @@ def bundle(scratch, target, library, _, file):
     scratch.environment["LD_LIBRARY_PATH"] = f"{nothing}:{FAKE}"
     done = scratch.run("warploom", "run", made, expect=None)
     scratch.environment["LD_LIBRARY_PATH"] = str(FAKE)
-    if file in done.err:  # false if the machine has a real library that is found instead
+    if file in done.err:  # false on a machine that has a real library, which is then loaded
         expect(done.code != 0 and f"needs the library {library}" in done.err and "--libraries none" in done.err, done.err)
 
 

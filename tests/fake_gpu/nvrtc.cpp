@@ -76,7 +76,7 @@ std::string instructions() {
   return text;
 }
 
-// Returns whether NVRTC, or hipRTC, has an option. The known options are those of the manuals that Warploom uses.
+// Returns whether NVRTC (hipRTC if `hip`) accepts a compiler option. Only the options that Warploom uses are known.
 bool is_option(std::string_view option, bool hip) {
   using List = std::vector<std::string_view>;
   static const List kBoth = {"--std=c++17", "-std=c++17", "-w"};
@@ -91,8 +91,8 @@ bool is_option(std::string_view option, bool hip) {
   return option == "--gpu-architecture=gfx90a";
 }
 
-// Returns the report of ptxas about a kernel, or the note of an AMD code object (MessagePack; a small number is one
-// byte).
+// Returns how many registers a kernel uses and spills: as the report of ptxas or, if `hip`, as fields of the note of an
+// AMD code object (MessagePack, in which a small number is one byte).
 std::string facts_of(const Kernel& kernel, bool hip) {
   if (hip) {
     const char registers = 32, spilled = kernel.spill > 0 ? 127 : 0;

@@ -14,7 +14,7 @@ import time
 import graphs
 from harness import SCALE, Scratch, expect, until
 
-MOMENTS = max(2, round(5 * SCALE))  # number of signals of each kind: 2 in `make test`, 50 in `make test-long`
+MOMENTS = max(2, round(5 * SCALE))  # how often each command is stopped: 2 times in `make test`, 50 times in `make test-long`
 LATEST = 3.0  # latest moment of a signal, in seconds after the start of a command
 DEADLINE = 60  # seconds after which a process counts as hung
 
@@ -71,7 +71,7 @@ class Moments:
         self.temporary.mkdir()
         scratch.environment["TMPDIR"] = str(self.temporary)
         self.count = 0
-        self.slowest = {}  # command -> longest time in seconds from a signal to the end
+        self.slowest = {}  # name of a command -> longest time in seconds from a signal to the command's end
 
     def expect_nothing_left(self, what, session):
         until(lambda: not processes_of(session), 30, f"{what}: its processes to end; left: {processes_of(session)}")
@@ -121,7 +121,7 @@ class Moments:
         for command in commands:
             for _ in range(MOMENTS):
                 self.stop_at(self.random.uniform(0, LATEST), self.random.choice([signal.SIGTERM, signal.SIGINT]), *command)
-                # This fails if a stopped command still holds the store's lock.
+                # The command `jobs` fails if a stopped command still holds the store's lock.
                 scratch.run("warploom", "jobs", "--store", store, deadline=DEADLINE)
 
     def of_a_coordinator(self):
@@ -151,7 +151,7 @@ class Moments:
                     scratch.run("warploom", "cancel", job["name"], *server)
             child.process.send_signal(signal.SIGTERM)
             child.wait(DEADLINE)
-        # The coordinator answers more calls than its pools have threads. So no thread is held by a call whose client was stopped.
+        # The coordinator still plans graphs, so calls whose clients were stopped do not occupy all threads of its pools.
         for _ in range(3):
             scratch.run("warploom", "inspect", "small.graph", *server, "--stage", "plan", deadline=DEADLINE)
         coordinator.process.send_signal(signal.SIGTERM)

@@ -77,7 +77,7 @@ def main():
         get(scratch, three)
         for key in (one, two):
             get(scratch, key, signed=False)
-            # A user with an empty cache has not heard of the later generations, so older records are accepted.
+            # The client of a user with an empty cache does not know the later generations of records, so it accepts older records.
             get(scratch, key, cache=scratch.path("of-another-user"))
         stop(coordinator)
 

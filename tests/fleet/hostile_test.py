@@ -25,7 +25,7 @@ def hostile_compiler(scratch):
     folder = scratch.root / "hostile"
     folder.mkdir()
     (folder / "mark.h").write_text(MARK)
-    for name in ("g++", "clang++"):  # both compilers are replaced, since either may have made the winner
+    for name in ("g++", "clang++"):  # both are replaced, since the winning kernel may come from g++ or clang++
         real = shutil.which(name)
         if real is None:
             continue
@@ -51,7 +51,7 @@ class Cell:
 
     def worker(self, who, environment):
         before, self.scratch.environment = self.scratch.environment, environment
-        # The worker runs without a sandbox, because its replaced compiler is not visible in a sandbox. A hostile worker may choose that.
+        # The worker runs without a sandbox, because its replaced compiler is not visible in a sandbox. A hostile worker may choose to do so.
         flags = ["--server", self.address, "--name", who, "--sandbox", "none", *self.shown(who)]
         self.scratch.start("warploom-worker", *flags, name=f"{self.name}-{who}")
         self.scratch.environment = before

@@ -26,7 +26,7 @@ def certificates(scratch):
 
 def site(scratch):
     """Starts the laboratory's coordinator with two workers that confirm each other's kernels, and tunes a graph. Returns its address."""
-    # Both nodes are this machine. These rows of the callers file make the coordinator count them as two machines.
+    # The workers node1 and node2 run on this machine. These rows of the callers file make the coordinator count them as two machines.
     rows = [f"machine {node} spiffe://warploom/warploom/worker/{node}\n" for node in ("node1", "node2")]
     scratch.callers("".join(rows), "callers.txt")
     token = shell(scratch, documented("warploomd token laptop --callers callers.txt --role cache")).stdout

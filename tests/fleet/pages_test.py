@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 # The first words of commands in the code blocks of a page. A line with another first word is part of a file's text or of a program's output.
 RUN = {"warploom", "warploomd", "warploom-worker", "warploom-train", "deploy/certificates.sh", "openssl", "sign", "touch", "echo", "tar"}
 DEFINES = ("new=", "sign()")  # beginnings of lines that define a shell variable or function for later commands
-EMPTY_HOME = {"README.md", "certificates.md", "fleet.md"}  # pages whose commands make the certificates
+EMPTY_HOME = {"README.md", "certificates.md", "fleet.md"}  # pages whose commands make the certificates, which therefore do not exist before
 ROWS = {"team", "cert", "machine"}  # first words of rows of the file of --callers
 NEEDS_A_GPU_COMPILER = "--target cuda:sm_90a"
 BATCH = 'out = "bundles"\ntrials = 2\n[[model]]\nfile = "model.onnx"\ntargets = ["cpu"]\n'

@@ -91,7 +91,7 @@ def main():
         # The answer comes from the store, for the new compiler; nothing was searched.
         again = fleet.call("get", model, "--json", "-").json()
         expect("77.0" in again["environment"]["compiler"], again["environment"])
-        # The kernels were timed again, so the fastest cover may now be another one with some of the same kernels.
+        # The kernels were timed again, so another cover, with some of the same kernels, may be the fastest one now.
         expect({group["key"] for group in again["groups"]} <= {row["key"] for row in winners}, again)
         expect(rows_in(fleet.store, "SELECT count(*) FROM trials t JOIN searches s ON s.id = t.search_id WHERE s.environment LIKE '%77.0%' AND t.phase = 0") == [(0,)], "a search")
         table = fleet.call("reverify", "--status").out

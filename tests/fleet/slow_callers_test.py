@@ -13,11 +13,11 @@ import time
 import graphs
 from harness import Scratch, expect, shown
 
-ON_EACH = 80  # number of connections of each kind to each port
+ON_EACH = 80  # number of connections that each kind of slow caller keeps open to each port
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 HELLO = b"\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03"  # beginning of a TLS handshake of 16 kB
-# Name of a kind of caller -> bytes that it sends at once, and bytes that it then sends repeatedly.
+# Name of a kind of slow caller -> bytes that such a caller sends at once, and bytes that it then sends again and again.
 KINDS = {
     "silent": (b"", b""),
     "a byte now and then": (b"GET /healthz HTTP/1.1\r\nX: ", b"x"),

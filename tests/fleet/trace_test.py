@@ -38,7 +38,8 @@ def goes_everywhere(scratch):
     expect(messages == ["job created", "job ended"], messages)
     ended = lines(scratch, "coordinator", FIRST)[-1]
     expect(ended["job"] == job["name"] and ended["state"] == "succeeded" and ended["label"] == "g.graph", ended)
-    # A worker logs a report once it has the coordinator's answer, which may be after the end of the job. So the test waits for the lines.
+    # A worker logs that it reported a batch once the coordinator has answered, which may be after the end of the job. So the test waits for
+    # these lines of the log.
     for what in (r"leased a batch; candidates: \d+", r"reported a batch; trials: \d+", r"runner: set up; arguments: \d+, seed: \d+"):
         until(lambda: any(re.match(what, entry["message"]) for entry in lines(scratch, "worker", FIRST)), 60, what)
     listed = scratch.run("warploom", "jobs", *SERVER, "--json", "-").json()["jobs"]

@@ -1,5 +1,6 @@
-// For any bytes from a runner, in pieces of any size, the reader of frames returns frames or an error. Every payload is
-// a message that packs to the same bytes, or gives an error. The first byte is the size of a piece, minus one.
+// For any bytes from a runner, in pieces of any size, the reader of frames returns frames or an error. The payload of
+// every frame is a message that packs to the same bytes, or gives an error. The first byte of the fuzzer's input is the
+// size of the pieces, minus one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// For any text, the reader of manifests returns a program or an error.
+// For any text, the reader of bundle manifests returns a program or an error.
 #include "client/program/manifest.h"
 
 #include <cstddef>

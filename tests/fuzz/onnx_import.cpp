@@ -1,6 +1,6 @@
-// For any bytes, the importer returns a verified graph, with weights whose bytes fit their shapes, or an error. Most
-// inputs are models with changed fields, so that protobuf parses them; inputs that are no longer models are replaced by
-// cases of the import tests.
+// For any bytes, the importer returns an error, or a verified graph whose weights have as many bytes as their shapes
+// require. Most inputs are models with changed fields, so that protobuf parses them; inputs that are no longer models
+// are replaced by cases of the import tests.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,7 @@
 // Any bytes are read as a message of any type of the protocol. check_fields() refuses the message or accepts it; an
 // accepted message is converted to a record or an error, and is accepted again after a round trip. The first two bytes
-// choose the type. Most inputs are random messages with a few changed fields, so that the parser accepts them.
+// of the fuzzer's input choose the type. Most inputs are random messages with a few changed fields, so that the parser
+// accepts them.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <google/protobuf/stubs/logging.h>

@@ -1,5 +1,5 @@
 // For any bytes, every decoder returns an error, or a record that has legal names and survives a round trip. The first
-// byte selects the decoder.
+// byte of the fuzzer's input selects the decoder.
 #include "proto/wire.h"
 
 #include <google/protobuf/stubs/logging.h>

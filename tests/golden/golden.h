@@ -10,10 +10,10 @@ namespace wl::testing {
 struct Golden {
   const char* name;
   const char* target;
-  std::vector<std::pair<const char*, int64_t>> choices;  // choices that are not the default, with their names in plans
+  std::vector<std::pair<const char*, int64_t>> choices;  // choices (by their names in plans) that are not the default
   const char* graph;
-  bool everywhere = false;  // whether kernels of the GPU targets are also recorded with these choices
-  const char* folder = "";  // folder of the golden's file, set by the golden's table
+  bool everywhere = false;  // whether kernels for GPUs have these choices too, not the default ones
+  const char* folder = "";  // folder of the golden's file, set by the table of goldens
 };
 
 }  // namespace wl::testing

@@ -29,7 +29,7 @@ std::string path_of(const testing::Golden& golden) {
   return cat(kFolder, golden.folder, golden.name, ".txt");
 }
 
-// Returns a made-up machine, since the files must not depend on the machine that runs the test.
+// Returns a made-up machine, since the golden files must not depend on the machine that runs the test.
 Machine fixed_machine(std::string_view target) {
   Machine machine;
   machine.target = target_named(target).value();
@@ -69,8 +69,8 @@ absl::StatusOr<std::string> render_target(const testing::Golden& golden, const G
                      absl::StrReplaceAll(source.text, {{source.entry, "ENTRY"}})));
 }
 
-// Returns the texts for the golden's own target with the golden's choices, then the texts with default choices for GPUs
-// with waves of 32 and 64.
+// Returns the texts for the golden's own target with the golden's choices, then the texts for GPUs with waves of 32 and
+// 64, which have the default choices unless the golden is to be recorded `everywhere`.
 absl::StatusOr<std::string> render(const testing::Golden& golden) {
   WL_ASSIGN_OR_RETURN(const Graph graph, parse(golden.graph));
   WL_ASSIGN_OR_RETURN(std::string text, render_target(golden, graph, golden.target));
@@ -93,7 +93,7 @@ TEST_P(GoldenTest, IsAsRecorded) {
   ASSERT_EQ(*text, testing::file_text(path)) << "UPDATE_GOLDEN=1 rewrites " << path;
 }
 
-// Returns the text without comments, and without the lines that have nothing else.
+// Returns a kernel's text without its comments and without the lines that are then empty.
 std::string without_comments(const std::string& text) {
   std::string code;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -103,7 +103,8 @@ std::string without_comments(const std::string& text) {
   return code;
 }
 
-// With a listing of the graph, the code has comments that say which nodes it computes, and differs in nothing else.
+// With a listing of the graph, a kernel's text has comments that name the nodes which its lines compute. Nothing else
+// in the text differs.
 TEST_P(GoldenTest, SaysWhatItComputes) {
   const Graph graph = parse(GetParam().graph).value();
   for (const std::string_view target : {std::string_view(GetParam().target), std::string_view("cuda:sm_90a")}) {
@@ -121,7 +122,7 @@ TEST_P(GoldenTest, SaysWhatItComputes) {
       EXPECT_NE(noted.text.find(cat("// %", id, " = ")), std::string::npos) << "the listing has all nodes";
       const Op op = graph.nodes[id].op;
       // In a stitched or packed group, comments name the nodes of the graphs of its stages or members, and not those
-      // of the group's graph. No instruction computes a constant. So no comment is expected for either.
+      // of the group's graph. No instruction computes a constant. No comments are expected for these nodes.
       if (listing.size() > 1 || op == Op::constant) continue;
       // An online sum adds exponentials without a value for each, so no comment names the nodes of exponentials.
       const bool online = schedule[kOnline] != 0 || schedule[kOnlineChunk] != 0;

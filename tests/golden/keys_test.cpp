@@ -29,7 +29,7 @@ Machine fixed_machine() {
   return machine;
 }
 
-// The text of each distinct group and how often it occurs, by key.
+// The text of each distinct group and how often the group occurs, by the group's key.
 struct Keys {
   std::map<std::string, std::pair<std::string, int>> groups;
   std::string text() const {
@@ -53,7 +53,7 @@ absl::StatusOr<Keys> keys_of(const std::string& path) {
   return keys;
 }
 
-// Returns the texts of the groups that only one of the two sets has.
+// Returns the texts of the groups that only one of `expected` and `found` has.
 std::string difference(const Keys& expected, const Keys& found) {
   std::string result;
   for (const auto& [key, group] : expected.groups)

@@ -97,7 +97,7 @@ inline const std::vector<Golden> kMatrixProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[136,136]
   output "y" %2
 })"},
-    {"copying_waves",  // waves that only copy are two slots ahead of the waves that multiply
+    {"copying_waves",  // waves that only copy are up to two slots of the ring ahead of the others
      "sim:cuda",
      {{"matrix", 12},
       {"async_copies", 1},

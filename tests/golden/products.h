@@ -62,7 +62,7 @@ inline const std::vector<Golden> kProducts = {
   %5 = contract %4 %1 "kjhwrs,krsqj->qhw" : i32[32,12,14]
   output "y" %5
 })"},
-    {"bf16_product",  // pairs of bf16 elements along k are multiplied at a time
+    {"bf16_product",  // two bf16 elements along k are multiplied at a time
      "cpu:avx512_bf16",
      {{"widen", 0}, {"pack_a", 0}},
      R"(graph {
@@ -71,7 +71,7 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,80]
   output "y" %2
 })"},
-    {"bf16_parts",  // pairs of elements in panels are widened to f32
+    {"bf16_parts",  // pairs of bf16 elements in panels are widened to f32
      "cpu:avx512_bf16",
      {{"widen", 1}},
      R"(graph {
@@ -80,7 +80,7 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "mkj,pkqj->mpq" : bf16[51,2,32]
   output "y" %2
 })"},
-    {"bf16_tiles",  // the rows do not fill the last tile, the words of k do not fill the last step; with an epilogue
+    {"bf16_tiles",  // 51 rows and 24 pairs along k are no multiples of a tile's 16; with an epilogue
      "cpu:amx",
      {},
      R"(graph {
@@ -93,7 +93,7 @@ inline const std::vector<Golden> kProducts = {
   %6 = abs %5 : bf16[51,2,64]
   output "y" %6
 })"},
-    {"byte_tiles",  // both operands are packed
+    {"byte_tiles",  // both operands are copied to scratch in the order that tile registers take
      "cpu:amx",
      {{"kc", 256}},
      R"(graph {

@@ -41,7 +41,7 @@ def name_of(dtype):
     return np.dtype(dtype).name
 
 
-# Values.
+# Values of the models' inputs.
 def integers(dtype):
     info = np.iinfo(dtype)
     near = [s * (1 << k) + d for k in range(info.bits) for d in (-1, 0, 1) for s in (1, -1)]
@@ -148,7 +148,7 @@ UNARY = {  # name of an operator on floats -> its reference, and the allowed err
     "Relu": (lambda x: np.maximum(x, 0), 0), "HardSwish": (lambda x: x * np.clip(x * np.float32(1 / 6) + 0.5, 0, 1), 16),
     "IsNaN": (np.isnan, 0), "IsInf": (np.isinf, 0),
 }  # fmt: skip
-# Tested in f32 only, since the other types also round the constants or steps of these operators.
+# Operators that are tested in f32 only, since in the other types their constants or intermediate values are rounded as well.
 ONLY_F32 = {"Celu", "Mish", "HardSwish", "Selu", "Softplus", "Softsign", "Erf"}
 BINARY = {
     "Add": (np.add, 1), "Sub": (np.subtract, 1), "Mul": (np.multiply, 1), "Div": (np.divide, 1), "Min": (np.minimum, 0),
@@ -162,7 +162,7 @@ OF_INTEGERS = {
 ONE_INTEGER = {"Abs": abs, "Neg": lambda a: -a, "Sign": lambda a: (a > 0) - (a < 0), "BitwiseNot": lambda a: ~a}
 
 
-# Models.
+# Models that compute the operators, and the comparison of their results with the references.
 class Model:
     """A model of many nodes that read the model's inputs. Each node has an output of its own."""
 
@@ -255,7 +255,7 @@ def models():
             model.add("Equal", ["x", model.constant(c)], [x == c])
         model.add("Equal", ["x", model.constant(x[::-1].copy())], [x == x[::-1]])
         yield model
-        # Sums and products wrap, so simplifications such as x + 1 > x to true would be wrong.
+        # Integer sums and products wrap around, so simplifications such as x + 1 > x to true would be wrong.
         model = Model(f"wraps_{name_of(dtype)}", x=x)
         one, two = model.constant(np.array(1, dtype)), model.constant(np.array(2, dtype))
         more, twice = exactly(lambda v: v + 1, dtype)(x), exactly(lambda v: 2 * v, dtype)(x)

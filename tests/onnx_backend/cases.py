@@ -14,9 +14,9 @@ import onnx.backend.test
 from onnx import numpy_helper
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
-# Graphs whose every input is a size or a shape. If these became constants, nothing would remain to be computed.
+# Names of cases whose every input is a size or a shape. If these inputs became constants, nothing would remain to be computed.
 SHAPES_ONLY = re.compile(r"test_(range|constantofshape|hannwindow|hammingwindow|blackmanwindow|melweightmatrix)")
-# Cases whose kernels take minutes to compile, such as concats of ever more tensors.
+# Names of cases whose kernels take minutes to compile, such as concats of ever more tensors.
 SLOW = {"test_densenet121"}
 FEW = 64  # largest number of elements of an input that may be a shape, an axis or a scale
 

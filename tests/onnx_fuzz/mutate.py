@@ -13,14 +13,15 @@ import values
 
 EXTENTS = (0, 1, 2, 3, 5, 7, 13, 31, 63, 64, 65)
 MOST_ELEMENTS = 20000
-# Inputs that are sizes, positions or axes. Their values stay in the template's ranges.
+# Names of inputs that are sizes, positions, axes or parameters of quantisation. They get only ordinary values: integers in the ranges of the
+# Template, floats around its means.
 PLACES = {"indices", "shape", "axes", "axis", "starts", "ends", "steps", "repeats", "split", "pads", "output_shape", "depth", "K", "k", "roi",
           "rois", "scales", "sizes", "sequence_lens", "batch_indices", "max_output_boxes_per_class", "iou_threshold", "score_threshold",
           "dft_length", "frame_step", "frame_length", "size", "cond", "target", "position_ids", "write_indices", "num_mel_bins", "limit",
           "start", "delta", "past_sequence_length", "seqlens_k", "total_sequence_length", "I", "condition_length", "nonpad_kv_seqlen",
           "input_ids", "segment_ids", "scale", "zero_point", "x_scale", "y_scale", "x_zero_point", "y_zero_point"}
-# Inputs that get only ordinary values, such as scales. If they made intermediate values infinite, results would depend on the order of
-# operations.
+# Names of further inputs that get only ordinary values, such as scales. If these made intermediate values infinite, results would depend on the
+# order of operations.
 TAME = {"scale", "x_scale", "y_scale", "a_scale", "b_scale", "w_scale", "w_scales", "scales", "roi", "rois", "iou_threshold", "score_threshold"}
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(bfloat16)": ml_dtypes.bfloat16,
          "tensor(int8)": np.int8, "tensor(int16)": np.int16, "tensor(int32)": np.int32, "tensor(int64)": np.int64, "tensor(uint8)": np.uint8,
@@ -37,7 +38,7 @@ TEXTS = {("ScatterElements", "reduction"): SCATTERS, ("ScatterND", "reduction"):
          ("Resize", "nearest_mode"): ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"],
          ("Resize", "coordinate_transformation_mode"): ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"],
          ("Resize", "keep_aspect_ratio_policy"): ["stretch", "not_larger", "not_smaller"]}
-# Attributes that must be 0 or 1.
+# Integer attributes that are changed to 0 or 1 only.
 FLAGS = {"keepdims", "noop_with_empty_axes", "exclusive", "reverse", "fmod", "select_last_index", "largest", "sorted", "unidirectional",
          "linear_before_reset", "input_forget", "layout", "upper", "ceil_mode", "count_include_pad", "detect_negative", "detect_positive", "training_mode",
          "transA", "transB", "onesided", "inverse", "align_corners", "antialias", "exclude_outside", "saturate", "is_causal", "interleaved",
@@ -169,7 +170,7 @@ def draw_inputs(rng, base, model):
         name = parameter.name if parameter is not None else ""
         low, high = base.ranges.get(value.name, [-10, 10])
         mean, stddev = base.stats.get(value.name, [0.0, 1.0])
-        # The values are small for recurrent operators, whose results for huge values depend on the order of sums.
+        # Recurrent operators also get only ordinary values, since their results for huge values depend on the order of sums.
         place = parameter is None or name in PLACES or name in TAME or node.op_type in ("RNN", "GRU", "LSTM")
         array = values.draw(rng, dtype, shape, low, high, mean, stddev, tame=place)
         if name in ("B", "b") and node.op_type in ("Div", "Mod") and np.dtype(dtype).kind in "iu":

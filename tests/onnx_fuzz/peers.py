@@ -26,7 +26,7 @@ def by_onnxruntime(model, arrays):
 
 
 PEERS = {"onnx": by_reference, "onnxruntime": by_onnxruntime}
-# Types for which arrays cannot be passed to onnxruntime.
+# Element types that NumPy itself lacks. Arrays of them cannot be passed to onnxruntime.
 NOT_OF_NUMPY = {np.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4, ml_dtypes.uint4)}
 
 

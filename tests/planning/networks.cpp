@@ -41,7 +41,7 @@ class Network {
   T pick(std::initializer_list<T> values) {
     return values.begin()[below(static_cast<int64_t>(values.size()))];
   }
-  Shape shape(NodeId x) const { return b_.node(x).shape; }  // returns a copy, because nodes move when others are added
+  Shape shape(NodeId x) const { return b_.node(x).shape; }  // a copy, since adding a node may move the others
   NodeId parameter(Shape of) { return b_.input("p" + std::to_string(parameters_++), dtype_, std::move(of)); }
   // Broadcasts a vector, which lies along `axis` of x, to the shape of x.
   NodeId along(NodeId vector, NodeId x, int64_t axis) { return b_.broadcast(vector, shape(x), {axis}); }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kMostSteps = 20'000'000;
 constexpr int64_t kNetworks = 400, kMostNetworks = 2000;
-// The fewest networks that a run plans, whatever its scale. Sanitizers take minutes for a network.
+// The smallest number of networks that a run plans at any test scale. Sanitizers take minutes for a network.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int64_t kFewestNetworks = 1;
 #else
@@ -28,7 +28,7 @@ constexpr int64_t kFewestNetworks = 100;
 #endif
 // Number of tests among which the networks are divided; each takes minutes with all targets.
 constexpr uint64_t kParts = 32;
-constexpr size_t kModelTargets = 1;  // number of targets for which each exported model is planned in `make test`
+constexpr size_t kModelTargets = 1;  // number of targets of each exported model at a scale below 1
 
 Device device_of(const Target& target, int threads) {
   Device device;
@@ -46,7 +46,7 @@ std::vector<const Target*> all_targets() {
   return out;
 }
 
-// Returns all targets if the test's scale is 1 or more; otherwise one CPU and one GPU, which `turn` selects.
+// Returns all targets if the test's scale is 1 or more; otherwise the CPU and the GPU target that `turn` selects.
 std::vector<const Target*> some_targets(uint64_t turn) {
   const std::vector<const Target*> all = all_targets();
   if (testing::test_scale() >= 1) return all;
@@ -55,7 +55,7 @@ std::vector<const Target*> some_targets(uint64_t turn) {
   return {cpus[turn % cpus.size()], gpus[turn % gpus.size()]};
 }
 
-// Expects that the graph is planned in at most `most` steps, and that every group has a first kernel. A group may be
+// Expects that planning the graph takes at most `most` steps, and that every group has a first kernel. A group may be
 // refused as unimplemented if it can be split into parts.
 void expect_planned(const std::string& graph, const Device& device, const std::string& cover, uint64_t most) {
   TuneOptions options;
@@ -150,7 +150,7 @@ void expect_models_planned(const std::string& folder) {
   }
 }
 
-// The network has stitched groups that on some machines have no legal schedule among the first choices of values.
+// This network has stitched groups for which, on some machines, none of the schedules that are tried first is legal.
 TEST(PlanningOf, APlainNetworkOfConvolutionsEnds) {
   const std::string graph = testing::file_text(WARPLOOM_SOURCE_DIR "/tests/planning/cnn_batch8.graph");
   for (const char* target : {"cpu:amx", "cpu:avx2", "cuda:sm_90a"})

@@ -32,7 +32,7 @@ DTYPES = {
 def run_peer(report):
     options = ort.SessionOptions()
     options.log_severity_level = 4
-    # Only few rewrites are allowed, so that onnxruntime computes the graph as it is in the file.
+    # Only basic rewrites of the graph are allowed, so that onnxruntime computes nearly the graph that is in the file.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     session = ort.InferenceSession(report["file"], options, providers=["CPUExecutionProvider"])
     given = {i["name"]: i for i in report["inputs"]}

@@ -92,7 +92,7 @@ def test_uses_aligned_memory_in_place(folder, model):
     executor.bind_input(0, None)
     assert executor.input(0).ctypes.data == own.ctypes.data
     del executor, core
-    assert own.sum() == own.sum()  # the array keeps the executor alive, whose memory it views
+    assert own.sum() == own.sum()  # the array is a view of the executor's memory and keeps the executor alive
 
 
 def test_calls_at_the_same_time_use_an_executor_each(model, weights):

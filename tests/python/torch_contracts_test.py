@@ -147,7 +147,7 @@ def arithmetic(torch, run):
     a, b = t([nan, inf, -inf, 1, -1, 5, 0.9, -7]), t([1, -inf, 2, inf, inf, 0, 0.3, 2])
     yield run(lambda a, b: (a.sign(), torch.lerp(a, b, 0.5), torch.lerp(a, b, 0.25), a // b, a // 0.3, torch.div(a, b, rounding_mode="trunc"), a % b))(a, b)
     yield run(lambda h: (h.var(), h.std(0), torch.addcmul(h, h, h, value=0.1), h * 0.1))(t([300.0, -300, 10, 250], dtype=torch.float16))
-    for narrow in (torch.float16, torch.bfloat16):  # eager rounds the scalar operand to the type, except in products and quotients
+    for narrow in (torch.float16, torch.bfloat16):  # eager rounds the scalar to the tensor's type, except in products and quotients
         yield run(lambda h: (h % 0.1, torch.fmod(h, 0.1), h**0.1, h + 0.1, 0.1 - h, h * 0.1, h / 0.1, h // 0.1))(t([-1, 2, 3.5, -0.25, 7], dtype=narrow))
     i = t([7, -7, 2**31 - 1, -(2**31), -3], dtype=torch.int32)
     yield run(lambda i: (i**3, i // 7, i // -7, i % -3, torch.fmod(i, 4), i.round(), i.trunc(), i.maximum(i.flip(0)), i.long() ** 3))(i)
@@ -155,7 +155,7 @@ def arithmetic(torch, run):
     x = torch.randn(4, 4)
     with torch.autocast("cpu", torch.bfloat16):
         yield run(lambda x: ((x @ x).float() * 0, (x @ x).relu().argmax(0) * 0, (x @ x).softmax(0).sum(0).round()))(x)
-    small = torch.tensor([0, 7, 200], dtype=torch.uint8)  # bounds of clamp that are outside of the type saturate
+    small = torch.tensor([0, 7, 200], dtype=torch.uint8)  # bounds of clamp that are outside of the range of uint8 saturate
     yield run(lambda t: (t.clamp(min=-1), t.clamp(max=300), torch.clamp(t, -5, 300), torch.nn.functional.hardtanh(t, -1, 300)))(small)
 
 

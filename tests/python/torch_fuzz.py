@@ -34,7 +34,7 @@ class Expected:
         info = torch.finfo(by_units_of or value.dtype)
         by = torch.rand(value.shape, generator=self._generator, dtype=torch.float64) * 8 - 4
         signs = torch.rand(value.shape, generator=self._generator) < self._negative
-        at = torch.where(value.isnan(), torch.where(signs, -value.abs(), value.abs()), value).double()  # the sign of NaN is undefined
+        at = torch.where(value.isnan(), torch.where(signs, -value.abs(), value.abs()), value).double()  # a NaN's sign is undefined
         moved = torch.where(torch.isfinite(at), at * (1 + by * info.eps) + by * info.tiny * info.eps * (at != 0), at)
         moved = torch.where(at == 0, torch.copysign(torch.zeros((), dtype=torch.float64), by), moved).to(value.dtype)
         if value.dtype is not torch.bfloat16:
@@ -71,7 +71,7 @@ class Expected:
         narrowest = max(floats, key=lambda dtype: torch.finfo(dtype).eps, default=torch.float32)
         wide = [x.double() if x.dtype.is_floating_point else x for x in self._given]
         try:
-            torch.set_default_dtype(torch.float64)  # the type of floats that are computed from integers
+            torch.set_default_dtype(torch.float64)  # PyTorch then computes f64 where it computes floats from integers
             exact = self._program.run(wide)[i]
             moved = [self._program.run([self._moved(x, narrowest) for x in wide], lambda x: self._moved(x, narrowest))[i].double() for _ in range(FEW)]
         except RuntimeError:

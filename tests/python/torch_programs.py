@@ -250,7 +250,7 @@ def _exact_where_nan(name, value, x, y):
     """Returns a remainder that is exact where eager's quotient overflows and its result is therefore NaN."""
     y = y if isinstance(y, torch.Tensor) else torch.tensor(y)
     with np.errstate(invalid="ignore"):
-        # Computed by NumPy in f64, since eager computes the quotient in f64 too.
+        # NumPy computes the remainder in f64, since eager computes the quotient in f64 too.
         rest = torch.from_numpy(np.asarray(np.fmod(x.double().numpy(), y.double().numpy())))
     if name == "remainder":
         rest = torch.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
@@ -354,7 +354,7 @@ class Program:
                 if name.startswith(("std", "var")):
                     info = torch.finfo(value.dtype)
                     value = value + (after(torch.ones_like(value)) - 1) / info.eps * info.tiny
-                if name.startswith("log_softmax"):  # near 0, the error is that of log(sum), which is relative to 1
+                if name.startswith("log_softmax"):  # a result near 0 has the error of log(sum), which is relative to 1
                     value = value + (after(torch.ones_like(value)) - 1)
                 # The error of a difference from the mean is relative to the largest difference. A difference that is as small as this error
                 # may become 0.

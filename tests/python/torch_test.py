@@ -95,7 +95,7 @@ def check_sizes(torch, backend, options):
     """A function that is called with several sizes has kernels for the first size, and right results for all sizes."""
     layers = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.GELU(), torch.nn.LayerNorm(12))
     compiled = torch.compile(lambda x: layers(x).flatten() * x.shape[0], backend="warploom", options=options)
-    backend._sizes.MOST_SIZES = 2  # number of further sizes, after the first one, for which PyTorch makes a separate graph each
+    backend._sizes.MOST_SIZES = 2  # number of sizes, after the first one, for each of which PyTorch makes a graph of its own
     before, kernels = len(backend.report()), []
     with torch.no_grad():
         for rows in (3, 5, 6, 5, 3, 7, 9):

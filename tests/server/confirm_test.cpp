@@ -48,7 +48,7 @@ TEST(Claims, AgreeWithinWhatHonestMachinesDifferBy) {
 }
 
 // The two workers' times are far apart because one machine is busy or one worker lies. In both cases the slower samples
-// are served.
+// are those of the record.
 TEST(Claims, AgreeByOrderWhereTimesAreApart) {
   EXPECT_EQ(same_order(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");
   EXPECT_NE(same_time(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");

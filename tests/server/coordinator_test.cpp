@@ -82,14 +82,14 @@ TEST(Coordinator, SaysWhatItsProcessHolds) {
   // A growth by half of kMore suffices, since other threads of the process may free memory meanwhile.
   EXPECT_GT(after.resident_bytes(), before.resident_bytes() + static_cast<int64_t>(kMore / 2));
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  EXPECT_EQ(after.heap_bytes(), 0);  // heap_bytes is 0, since sanitizers replace the C library's allocator
+  EXPECT_EQ(after.heap_bytes(), 0);  // not measured, since sanitizers replace the C library's allocator
 #else
   EXPECT_GT(after.heap_bytes(), before.heap_bytes() + static_cast<int64_t>(kMore / 2));
 #endif
 }
 
-// The second job of a graph finds all its kernels. A restarted coordinator counts from 0, but still tells how many
-// trials its jobs had.
+// The second job of a graph finds all its kernels in the store. After a restart, the coordinator's counts of groups
+// begin at 0 again, but it still tells how many trials each job had.
 TEST(Coordinator, SaysWhatItsStoreHadForJobs) {
   Scratch scratch;
   TuneOptions asked;

@@ -19,8 +19,8 @@ int64_t tried(const GroupResult& group) {
   return sum;
 }
 
-// In each round, the store may grow by one page more than in the last. Whichever write is the first that does not fit,
-// the client that waits for it gets the error.
+// Each iteration allows the store one page more than the previous one. Whichever write is the first that does not fit,
+// the client that waits for this write gets the error.
 TEST(FullDisk, EndsTheJobWhereverItStrikes) {
   Scratch scratch;
   // The graph is larger than a page, so that storing it needs further pages.
@@ -66,7 +66,7 @@ TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
     before = service.run("r1", trials(24));
     ASSERT_EQ(before.state, JobState::kSucceeded);
   }
-  // Cancels the job while no round is reported yet, and after the first round.
+  // The job is cancelled before its first search round has been reported (0), or after that (1).
   for (int rounds : {0, 1}) {
     SCOPED_TRACE(cat(rounds, " rounds"));
     std::latch busy(1), cancelled(1);
@@ -97,8 +97,8 @@ TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
   EXPECT_LE(after.result->groups[0].best_ns, before.result->groups[0].best_ns) << "nor was the record displaced";
 }
 
-// The promotion is timed while the machine is busy otherwise. It is repeated when the other load has ended, but not for
-// ever if the load stays.
+// The first promotions are timed while other load runs on the machine. The promotion is repeated once this load has
+// ended, but at most three times if the load stays.
 TEST(Promotion, IsRepeatedWhenEveryFinalistWasFasterBefore) {
   for (const auto& [loaded, promotions] : {std::pair(0, 1), std::pair(1, 2), std::pair(100, 4)}) {
     SCOPED_TRACE(cat(loaded, " under load"));
@@ -241,8 +241,7 @@ TEST(Drain, IsReportedAndEndsNoWatch) {
   EXPECT_EQ(seen.state(), v1::JOB_STATE_CANCELLED);
 }
 
-// Outputs that are inputs, or second names of another output, need no kernel. The graph is planned by the real
-// compiler.
+// Outputs that are inputs, or second names of another output, need no kernel. The test plans with the real compiler.
 TEST(Aliases, CostNoKernel) {
   const auto plan_of = [](const std::string& text) {
     TuneOptions options;

@@ -41,7 +41,7 @@ class FakeGroup : public GroupCompiler {
     for (int i = 0; i < n; ++i) plans.push_back(plan(2 + number_of(cat(history, i)) % 100'000));
     return plans;
   }
-  // Returns the plan of this group whose number is that of the first known winner; nothing if there is none.
+  // Returns this group's plan with the same number as the first of the `known` winners; no plan if there is none.
   std::vector<std::string> nearest(const std::vector<KnownPlan>& known, int) const override {
     if (!known_plans_ || known.empty()) return {};
     return {cat("plan ops=", ops_, known[0].plan.substr(known[0].plan.rfind(' ')))};
@@ -69,8 +69,8 @@ class FakeCompiler : public Compiler {
  public:
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return graph; }
   // Returns up to three covers: one kernel for all ops, one for each pair of ops (if `halves`), one for each op. If
-  // `refining`, pairs replace the single kernel once times are measured. The simpler covers "fused" and "single" have
-  // one kernel for all ops and one for each op. While `stuck`, covers() returns only if `work` ends.
+  // `refining`, kernels for pairs replace the kernel for all ops once times are measured. The simpler covers "fused"
+  // and "single" have one kernel for all ops and one for each op. While `stuck`, covers() returns only if `work` ends.
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string& cover,
                                             const CoverPrices& prices, Work* work) const override {
     ++planning;
@@ -141,8 +141,8 @@ class FakeCompiler : public Compiler {
   }
   mutable std::atomic<int> opened = 0;
   bool halves = false, refining = false;
-  std::atomic<bool> stuck = false;       // whether covers() hangs
-  std::atomic<size_t> stuck_beyond = 0;  // `stuck` holds only for graphs with more nodes than this
+  std::atomic<bool> stuck = false;       // whether covers() returns only when its `work` ends
+  std::atomic<size_t> stuck_beyond = 0;  // number of nodes up to which graphs are planned although `stuck`
   mutable std::atomic<int> planning = 0;
   std::vector<std::string> simpler_covers;
   bool known_plans = false;  // whether nearest() proposes winners of similar groups

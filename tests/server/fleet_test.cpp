@@ -225,11 +225,11 @@ TEST(Budget, IsKeptWithoutAnyWorker) {
   EXPECT_THAT(std::string(unknown.error.message()), HasSubstr("budget of 0.3 s is over"));
 }
 
-// A fleet of 32 workers continues through 20 restarts of the coordinator: workers report what they measured to the next
-// coordinator, and no batch, not even a promotion, is measured twice.
+// A fleet of up to 32 workers continues through up to 20 restarts of the coordinator: workers report what they measured
+// to the next coordinator, and no batch, not even a promotion, is measured twice.
 TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
   constexpr int kJobs = 8;
-  // The fleet is smaller if the scale is below that of `make test`, as for builds with sanitizers, which are slow.
+  // At a test scale below 0.25, as in `make test`, the fleet is smaller and the restarts are fewer.
   const auto fleet_size = std::min<int64_t>(32, testing::scaled(128)),
              restarts = std::min<int64_t>(20, testing::scaled(80));
   Scratch scratch;
@@ -295,14 +295,14 @@ TEST(Idle, WorkersEndWithoutACoordinator) {
   EXPECT_TRUE(absl::IsUnavailable(run_agent(dial(address), options, never.get_token())));
 }
 
-// A write that the disk refuses fails, and no other write does.
+// An upload whose object cannot be stored fails, and no job fails because of it.
 TEST(FullDisk, AnUploadThatIsRefusedFailsNoJob) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
   const auto job = service.create("r", trials(8));
   ASSERT_TRUE(job.ok()) << job.status();
   const std::string object(600'000, 'x'), digest = sha256_hex(object);
-  // A file is where the folder of the object should be, so the object cannot be stored.
+  // A file has the path of the folder for this object, so the object cannot be stored.
   std::filesystem::create_directories(scratch.path("a.db.objects"));
   std::ofstream(scratch.path(cat("a.db.objects/", digest.substr(0, 2))));
   const auto blobs = v1::BlobStore::NewStub(service.channel);

@@ -194,8 +194,8 @@ class Watcher : public grpc::ClientReadReactor<v1::Job> {
 
 // All streams and long polls of this test stay open at the same time.
 TEST(Calls, ThatWaitNeedNoThreads) {
-  // There are fewer streams in a build with a sanitizer: the thread sanitizer reports each message, which is suppressed
-  // but takes time.
+  // Below a test scale of 0.25 there are fewer streams and polls, since the thread sanitizer makes a report for each
+  // message; the reports are suppressed, but take time.
   const bool slow = testing::test_scale() < 0.25;
   const size_t streams = slow ? 40 : 1000;
   const int64_t polls_at_once = slow ? 8 : 200;
@@ -254,7 +254,7 @@ class GatedCompiler : public FakeCompiler {
   mutable std::latch gate{1};
 };
 
-// A restarted coordinator sends a job's watches nothing new before it has resumed the job.
+// After a restart, a coordinator sends nothing to the clients that watch a job until it has resumed this job.
 TEST(Watch, IsQuietWhileAJobIsBeingTakenUp) {
   Scratch scratch;
   std::vector<std::string> names;

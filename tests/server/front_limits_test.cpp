@@ -70,7 +70,7 @@ TEST(Uploads, HoldNoMoreThanTheirShareOfMemory) {
     EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE) << refused.error_message();
     EXPECT_THAT(refused.error_message(), HasSubstr("try again"));
     EXPECT_EQ(Upload(*blobs, 2 * kChunks).cancel().error_code(), grpc::StatusCode::CANCELLED);
-    // The memory of uploads that have ended is free once the coordinator knows of their end.
+    // The memory of uploads that have ended is free again once the coordinator has noticed that they ended.
     while (!Upload(*blobs, 3 * kChunks).finish().ok()) {
     }
   }
@@ -108,7 +108,7 @@ TEST(Calls, WhoseAnswerDoesNotFitIntoMemoryEndWithAnError) {
   EXPECT_TRUE(absl::IsResourceExhausted(within_memory([&] { return much(4); }).status()));
 }
 
-// A coordinator cannot find out whether another one listens on a datagram socket, so it leaves the socket's file alone.
+// A coordinator cannot find out whether another process uses a datagram socket, so it leaves the socket's file alone.
 TEST(Listening, LeavesSocketsThatItCannotAsk) {
   Scratch scratch;
   const std::string path = scratch.path("s");
@@ -254,7 +254,7 @@ class Polls {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return ended().size() >= count; });
   }
-  // The statuses of the polls that have ended, and the number of leases that they got.
+  // ends() returns the statuses of the polls that have ended; leases() returns how many leases these polls got.
   std::vector<grpc::Status> ends() {
     const std::lock_guard lock(mutex_);
     return ended();
@@ -312,7 +312,7 @@ TEST(WaitingCalls, BeyondTheirNumberAreRefusedAndTheOthersGetLeases) {
   ASSERT_TRUE(service.create("r", trials(8)).ok());
   ASSERT_TRUE(polls.wait(kMore + 1));
   EXPECT_GT(polls.leases(), 0);
-  // A call that has ended no longer counts once the coordinator knows of its end.
+  // A call that has ended counts towards the limit until the coordinator has noticed the call's end.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   grpc::StatusCode found;
   do {

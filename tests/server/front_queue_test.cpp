@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto kQueuePatience = std::chrono::seconds(20);
 
-// A call that waits at the queue, and the call's answer.
+// A worker's call that waits at the queue for a lease, and the call's answer.
 class Asking {
  public:
   AcquireDone done() {

@@ -81,7 +81,7 @@ TEST(Hostile, ItsTimesAreNotPromoted) {
   expect_honest(service, service.run("r", trials(48)), "hostile/w");
 }
 
-// Two workers disagree and there is no third worker: nothing is promoted. Once one of them is gone, the other one
+// Two workers disagree and there is no third worker: nothing is promoted. Once the hostile one is gone, the honest one
 // serves new jobs.
 TEST(Hostile, NothingIsPromotedThatTheOnlyOtherWorkerDenies) {
   Scratch scratch;
@@ -99,8 +99,8 @@ TEST(Hostile, NothingIsPromotedThatTheOnlyOtherWorkerDenies) {
   expect_honest(service, service.run("again", trials(24)), "hostile/w");
 }
 
-// A worker leaves after its promotion. The other worker, asked to confirm it, denies it and then repeats the promotion
-// itself.
+// A hostile worker leaves after its promotion. An honest worker is asked to confirm this promotion, refutes it, and
+// then makes the promotion itself.
 TEST(Hostile, WhatItLeavesBehindIsRepeatedByOthers) {
   Scratch scratch;
   Service service(scratch.path("a.db"), /*lease_s=*/0.5);

@@ -162,7 +162,7 @@ TEST(Refinement, MeasuredTimesMakeTheCoverAnotherOne) {
       undisturbed = measured;
       using enum Unmeasured;
       // For each choice of covers: how many kernels had a measured time (none, then the whole kernel, then those of
-      // its pairs too), and the price of the others. Lower likely prices led to no other cover, so the last choice
+      // its pairs too), and how the others were priced. Lower likely prices led to no other cover, so the last choice
       // allows measured kernels only.
       std::vector<std::pair<size_t, Unmeasured>> priced = {{0, kLikely}};
       priced.insert(priced.end(), 4, {1, kLikely});
@@ -248,7 +248,7 @@ TEST(Jobs, AWholeThatIsTakenApartTriesWhatWonForItsParts) {
     auto service = serve();
     Restart restart(after);
     Hooks hooks = restart.hooks();
-    // A plan of the whole group is slow, unless it has the number of a plan of a part from the second search round.
+    // A plan of the whole group is slow, unless a part's plan of the same number was measured after the first 8 trials.
     std::set<std::string> of_parts;
     hooks.judge = [&](const Batch&, Trial* trial) {
       if (trial->outcome != Outcome::kCorrect) return;

@@ -107,7 +107,7 @@ class LeasesAlone : public ::testing::Test {
   EventLoop loop_{[] {}};
   std::vector<std::pair<std::string, std::vector<Trial>>> stored_;
   std::vector<std::string> split_;
-  std::vector<absl::Status> store_failed_;  // errors of storing; a test that expects an error removes it
+  std::vector<absl::Status> store_failed_;  // errors of writes to the store; a test removes those that it expects
   Leases leases_{
       store_.get(),
       &workers_,
@@ -358,7 +358,7 @@ TEST_F(LeasesAlone, AWorkerThatReportsNothingHasItsBatchUntilAnotherOneWaits) {
   EXPECT_TRUE(store_->open_batches(search_id_)->at(0).lost_on.empty()) << "it says nothing about the candidates";
 }
 
-// A worker may have ended while the coordinator was down, so its batch is not blamed for the end of an old lease.
+// A worker may have ended while the coordinator was down, so no batch is blamed for a lease from before the restart.
 TEST_F(LeasesAlone, ALeaseOfBeforeTheStartIsNoEvidence) {
   Offer offer = single("a");
   for (int restart = 0; restart < 5; ++restart) {

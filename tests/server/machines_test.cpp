@@ -89,8 +89,8 @@ TEST_F(Machines, AreKnownAfterARestart) {
   EXPECT_EQ(records[0].confirmed_by, "three/w");
 }
 
-// Returns the largest number of workers, of these two, that measure at the same time. `patience`: how long each waits
-// for the other to begin. `first` and `second`: the workers' machines.
+// Runs two workers on the machines `first` and `second`, and returns how many of them measure at the same time at most.
+// `patience`: how long each worker waits for the other one to begin.
 int most_at_once(Service& service, const std::string& store, const std::string& first, const std::string& second,
                  std::chrono::milliseconds patience) {
   std::atomic<int> now = 0, most = 0;

@@ -130,7 +130,7 @@ TEST(JobViews, OnlyAChangeMakesAVersion) {
   EXPECT_GT(views.find(1)->version, second);
 }
 
-// A worker that measures for minutes makes no other calls than renewals of its lease, so these show that it is alive.
+// A worker that measures for minutes makes no calls but renewals of its lease. These calls show that it is alive.
 TEST(Workers, AreSeenWhenTheyRenewALease) {
   Scratch scratch;
   const auto store = store_in(scratch);

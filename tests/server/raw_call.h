@@ -10,8 +10,8 @@
 
 namespace wl {
 
-// Sends the bytes as a request to an RPC, unary or streaming, and returns the call's status; the answer's bytes are in
-// `answer`.
+// Calls an RPC, unary or streaming, with the bytes `asked` as its request, and returns the call's status. The bytes of
+// the answer are stored in `answer`.
 inline grpc::Status raw_call(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
                              const std::string& asked, grpc::ByteBuffer* answer) {
   grpc::GenericStub stub(channel);

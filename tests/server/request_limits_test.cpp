@@ -204,7 +204,7 @@ TEST(ListingLimits, HugeLabelsOfAnOlderStoreAreShortened) {
   EXPECT_EQ(service.watch(jobs.jobs(0).name()).back().state, JobState::kFailed);
 }
 
-// Stores a record of a kernel whose source and plan have these sizes.
+// Stores a record of a kernel whose source and plan have the given numbers of bytes, and returns the record's digest.
 std::string store_record(Store& store, int number, size_t source_bytes, size_t plan_bytes) {
   KernelRecord record;
   record.key = sha256_hex(cat(number));
@@ -292,7 +292,7 @@ std::string graph_of(int ops) {
 
 class Inspect : public ::testing::Test {
  protected:
-  // Returns the messages in which Inspect answers.
+  // Returns the messages of Inspect's answer for a graph of `ops` groups.
   absl::StatusOr<std::vector<v1::InspectResponse>> ask(int ops, const std::string& stage) {
     v1::InspectRequest request;
     request.set_graph(graph_of(ops));

@@ -43,7 +43,7 @@ TEST(Search, FirstRoundTriesWhatWonNearbyRightAfterTheDefault) {
   EXPECT_EQ(std::set<std::string>(beside.begin(), beside.end()).size(), 8u) << "a plan twice";
 }
 
-// A group remembers what it has parsed of earlier trials, and must propose the same as one that remembers nothing.
+// A group remembers the parsed plans of earlier trials, and must propose the same as a group that remembers nothing.
 TEST(Search, ProposalsDependOnTheTrialsOnly) {
   const Graph graph = *parse(
       "graph {\n  %0 = input \"a\" : f32[64,96] normal(0,1)\n  %1 = input \"b\" : f32[96,128] normal(0,1)\n"

@@ -1,4 +1,4 @@
-// Inspect and the web pages show of a job what its result launches, and not what a new plan of its graph would be.
+// Inspect and the web pages show the kernels that a job's result launches, not those of a new plan of the job's graph.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ TEST_F(Shown, AResultHasWhatAWorkerMeasuredOfTheDevice) {
 
   MeasuredRates rates{.gflops = 250, .memories = {{"memory", 64 << 20, 11}, {"L2", 1 << 20, 90}}};
   v1::RegisterWorkerRequest request;
-  request.set_name("w");  // the same process registers again, with rates
+  request.set_name("w");  // the same process registers again, with measured rates of its device
   request.set_epoch(1);
   *request.add_devices() = to_proto(fake_device());
   *request.add_rates() = to_proto(rates);

@@ -82,7 +82,7 @@ TEST(Training, LearnsFromAllGroupsOfAStore) {
   EXPECT_EQ(training->groups, 3);
   EXPECT_EQ(training->left_out, 3);
   ASSERT_EQ(training->rows.size(), 3u * kTrials);
-  // In ns: the least time that two samples of the trial confirm.
+  // A training row has the least time, in ns, that two samples of its trial confirm.
   EXPECT_THAT(training->rows[0].ns, ::testing::AnyOf(900, 2000));
   const auto ranker = train_ranker(training->rows);
   ASSERT_TRUE(ranker.ok() && ranker->knows("cpu/contract"));
@@ -116,7 +116,7 @@ TEST(Training, ACoordinatorReadsTheRankerThatItIsGiven) {
   EXPECT_THAT(std::string(damaged.message()), HasSubstr("warploom-train"));
   std::ofstream(options.ranker) << print(Ranker());
   EXPECT_TRUE(Coordinator().start(options).ok());
-  // An unrelated file beside the store does no harm.
+  // A file beside the store that has a ranker's name but is no ranker does not keep the coordinator from starting.
   options.ranker.clear();
   std::ofstream(ranker_beside(options.store)) << "something else\n";
   EXPECT_TRUE(Coordinator().start(options).ok());

@@ -1,5 +1,5 @@
-// Covers are timed as a whole before one is chosen, with scripted times and with restarts. Also the contents of a
-// batch.
+// Covers are timed as a whole before one is chosen, with scripted times and with restarts. The last tests check the
+// contents of the batches in which covers are timed.
 #include "server/jobs/whole.h"
 
 #include <gmock/gmock.h>
@@ -76,9 +76,9 @@ TEST(WholeCovers, TheLeastTimeWinsAndFewerKernelsWithinNoise) {
   }
 }
 
-// When the parts of the fused kernel are measured one by one, at different moments, their times add up to less than
-// its time. The cover with the fused kernel and the cover with its parts are both timed whole, and the faster one is
-// chosen.
+// When the parts of the fused kernel are measured one by one, at different moments, their times add up to less than the
+// fused kernel's time. The cover with the fused kernel and the cover with its parts are both timed whole, and the
+// faster cover is chosen.
 TEST(WholeCovers, AGroupAsItIsRunsBesideItsParts) {
   for (const auto& [unsplit, kernels] : {std::pair{2000, 1}, std::pair{4000, 3}}) {
     Scratch scratch;
@@ -283,7 +283,7 @@ TEST(WholeCovers, ACancelledRaceKeepsTheBestByKernels) {
   EXPECT_EQ(end.result->kernels, 2);
 }
 
-// The tests below look at batches of chains, in which whole covers are timed.
+// The tests below check the contents of batches of chains, in which whole covers are timed.
 
 constexpr char kInputIsOutput[] = R"(graph {
   %0 = input "x" : f32[64,32] normal(0,1)

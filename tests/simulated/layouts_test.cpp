@@ -25,8 +25,8 @@ using testing::LayoutSpace;
 using testing::random_layout;
 using testing::simulated_differences;
 
-// Returns the slice of a tile that is stored row by row in a buffer; the tiles of the teams follow one another from
-// `first` on.
+// Returns the slice of a buffer in which a team's tile is stored row by row. The tiles of the teams follow one another,
+// beginning at element `first` of the buffer.
 Slice rows_of(BufferId buffer, const std::vector<int64_t>& shape, int64_t first) {
   Slice out;
   out.buffer = buffer;

@@ -33,7 +33,7 @@ struct Searched {
   const Machine& machine;
 };
 
-// Adds the kernels of a group at these points of its space, and expects `mark` in the kernels' texts.
+// Adds the kernels of a group at the given points of its space, and expects the string `mark` in the kernels' texts.
 void add_kernels(testing::CompiledChecks& checks, const Searched& group, uint64_t seed,
                  const std::vector<Point>& points, const char* mark) {
   const auto number = checks.group(group.graph, seed);

@@ -17,7 +17,7 @@ struct Mutant {
 
 // Adds a mutant of a kernel for each breakage and each instruction to which the breakage applies. A mutant breaks all
 // lines that the instruction prints; if the instruction is a shuffle, barrier, wait, arrival or commit, it breaks only
-// one of them. `number` is stored as the mutants' `kernel`.
+// one of these lines. The member `kernel` of the mutants is set to `number`.
 void break_kernel(int number, const Source& source, std::vector<Mutant>& mutants);
 
 }  // namespace wl::testing

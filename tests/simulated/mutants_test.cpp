@@ -42,7 +42,7 @@ struct Case {
   Source source;
 };
 
-// Returns "" when the kernel runs and is right, otherwise the error.
+// Returns "" if the kernel runs and its results are right, otherwise the error.
 std::string judge(const Case& one, const Source& source, const std::string& path) {
   std::vector<Buffer> buffers;
   std::vector<void*> args;
@@ -274,7 +274,7 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
 }
 
 // The kinds "slot" and "round" are left out, because these breakages may change nothing in random groups: a changed
-// slot number changes all accesses to the slot, and a block's last turn may have no row. The tests below use them.
+// slot number changes all accesses to the slot, and a block's last iteration may have no row. The tests below use them.
 TEST(Simulated, CatchesBrokenKernels) {
   expect_caught(testing::test_seed(20260801), static_cast<size_t>(testing::scaled(20)),
                 {"barrier", "shuffle", "bound", "mask", "async", "pass", "last", "meet", "identity"}, random_case);

@@ -77,7 +77,7 @@ class Generator {
     return add({.op = Op::broadcast, .shape = shape_, .operands = {x}, .ints = std::move(dims)});
   }
 
-  // Returns a value of the whole shape, read from an input.
+  // Returns a value of the group's full shape (shape_) that is read from one or two inputs.
   NodeId operand() {
     const auto rank = static_cast<int64_t>(shape_.size());
     switch (below(8)) {

@@ -168,8 +168,8 @@ class Extents {
     return out;
   }
 
-  // A slice's start is a multiple of its extent plus a remainder, and the remainder is kept. A slice at the end stays
-  // at the end.
+  // Sets the start of a slice of new extents `shape`. The old start is a multiple of the old extent plus a remainder;
+  // the new start is the same multiple of the new extent plus that remainder, limited to the operand's extents `to`.
   static void place_slice(Node& slice, const Shape& from, const Shape& shape, const Shape& to) {
     for (size_t i = 0; i < shape.size(); ++i) {
       if (slice.shape[i] == shape[i] && from[i] == to[i]) continue;

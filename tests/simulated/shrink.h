@@ -1,7 +1,7 @@
 // Shrinks a group to smaller extents. Axes of a graph are products of factors that the ops equate or cut
 // (domain/factors), and each factor may get another extent. The extents of pads, windows and concats follow from
-// these, and a slice keeps its place within its part. Only `same` decides how far a group may shrink, so a test can
-// require that a schedule is still legal or that the kernel has the same instructions.
+// these, and a slice still begins at the same multiple of its extent. Only `same` decides how far a group may shrink,
+// so a test can require that a schedule is still legal or that the kernel has the same instructions.
 #pragma once
 
 #include <functional>

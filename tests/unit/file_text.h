@@ -8,7 +8,7 @@
 
 namespace wl::testing {
 
-// Returns the bytes of a file, or "" if it cannot be read.
+// Returns the contents of a file, or "" if the file cannot be read.
 inline std::string file_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream bytes;

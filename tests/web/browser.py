@@ -14,7 +14,7 @@ import time
 
 from harness import PATIENCE, expect, fail, until
 
-# Chromium reads commands from descriptor 3 and writes answers to descriptor 4.
+# A program that runs Chromium, which reads its commands from descriptor 3 and writes its answers to descriptor 4.
 LAUNCH = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
 QUIET = ("--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-default-browser-check", "--mute-audio",

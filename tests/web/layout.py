@@ -2,7 +2,7 @@
 
 from harness import expect
 
-# For each chart, its size and the least size of its texts, in pixels of the screen.
+# A JavaScript expression for the size of each chart and of its smallest text, in pixels of the screen. CHARTS stands for a selector.
 DRAWN = """[...document.querySelectorAll('CHARTS')].map((one) => {
     const box = one.getBoundingClientRect(), scale = one.viewBox.baseVal?.width > 0 ? box.width / one.viewBox.baseVal.width : 1;
     const texts = [...one.querySelectorAll('text')].map((text) => scale * parseFloat(getComputedStyle(text).fontSize));

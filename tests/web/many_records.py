@@ -63,7 +63,7 @@ def multiply(path, count):
         for number in range(count):
             digest, key = sha256(b"record %d" % number), sha256(b"key %d" % number)
             name, machine = machines[number // MODELS % MACHINES]
-            # Each text is replaced by one of the same length, so that the message stays valid.
+            # In the stored protobuf message, each text is replaced by one of the same length, so that the message stays valid.
             message = payload["bytes"].replace(record["digest"].hex().encode(), digest.hex().encode()).replace(record["key"].hex().encode(), key.hex().encode())
             message = message.replace(field(device), field(name))
             changed = {"id": first + number, "digest": digest, "key": key, "machine": machine, "created_ms": record["created_ms"] + number // 7}

@@ -46,7 +46,7 @@ def inspected(scratch, *asked):
     return keys
 
 
-# On this target the plans of the covers have different numbers of kernels; on cpu:amx the numbers are equal.
+# On this target, the covers that the tests compare have different numbers of kernels; on cpu:amx the numbers are equal.
 ON = ("--target", "cpu:generic")
 
 

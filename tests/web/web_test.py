@@ -79,7 +79,7 @@ def empty(browser, base):
     seen(browser, f"{base}/workers", "No worker has registered")
     seen(browser, f"{base}/records", "No record is here")
     clean(browser, base)
-    # For every answer 404, the browser itself writes a message to the console, which clean() must allow.
+    # For every HTTP answer with status 404, the browser itself writes a message to the console, which clean() must allow.
     seen_missing = f"{base}/jobs/7"
     browser.open(seen_missing)
     browser.until("document.getElementById('status').innerText.startsWith('There is no job \"7\"')", "it says that the job is not there")
@@ -104,7 +104,7 @@ def running(scratch, browser, base, server):
     browser.until("document.body.innerText.includes('State of the job: succeeded.')", "the job ends", 300)
     expect(browser.js("window.first") is True, "the page was loaded again")
     expect(browser.js("document.getElementById('groups').innerText !== window.was"), "the groups have changed")
-    # Which groups the page lists depends on measured times, so the link that had the focus may have been removed.
+    # Which groups the page lists depends on measured times, so the link to a group that had the focus may have been removed.
     expect(browser.js("[...document.querySelectorAll('#groups a')].every((link) => window.held.includes(link))"), "links were made anew")
     expect(browser.js("document.activeElement === window.held[0] || !window.held[0].isConnected"), "the focus was lost while the page followed the job")
     expect(tune.wait(120) == 0, (scratch.root / "tune.log").read_text())

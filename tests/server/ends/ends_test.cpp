@@ -17,7 +17,8 @@
 namespace wl {
 namespace {
 
-// Options that name no device. Such a job is planned when a worker has registered, on the engine's thread pool.
+// Returns options that name no device. Once a worker has registered, a job with these options is planned on the
+// engine's thread pool.
 TuneOptions of_any_device() {
   TuneOptions options;
   options.trials = 8;
@@ -140,7 +141,8 @@ TEST(Ends, LateForLargeGraphsAndSoonForSmallOnes) {
   expect_idle(service.compiler);
 }
 
-// Small graphs are also planned if the large ones belong to jobs that have waited for a worker, without an open call.
+// Small graphs are planned even while large graphs are planned for jobs that waited for a worker. No client's call is
+// open for these jobs.
 TEST(Ends, JobsThatWaitedForAWorkerLetSmallOnesPass) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
@@ -228,7 +230,7 @@ class StuckPromotion {
   FakeWorker worker_;
 };
 
-// This test and the next one hang if there is no time limit on promotions.
+// This test and the next one hang if promotions have no time limit.
 TEST(Ends, AJobThatIsCancelledHasLittleTimeToPromote) {
   Scratch scratch;
   Service service(scratch.path("a.db"));

@@ -15,13 +15,13 @@ namespace {
 
 const std::string kOther = one_op(7, 9);
 
-// Of two ready batches, a worker gets the batch of a client's job. The batch to verify a winner was ready earlier and
-// is a promotion, and promotions come before search rounds among batches of equal priority.
+// Of two ready batches, a worker gets the one of a client's job. The other one, which verifies a winner, was ready
+// earlier and is a promotion, and promotions come before search rounds among batches of equal priority.
 TEST_F(Reverify, ABatchOfAJobHasItsTurnFirst) {
   open(true);
   const uint64_t epoch = service_->enter("w2", newer()).epoch();
   const auto ready = [&] { return number_in(file(), "SELECT count(*) FROM batches WHERE state = 'ready'"); };
-  while (ready() == 0) std::this_thread::yield();  // waits for the batch that verifies a winner
+  while (ready() == 0) std::this_thread::yield();  // until the batch that verifies a winner is ready
   TuneOptions options = trials(8);
   options.device = newer();
   const auto job = service_->create("r2", options, kOther);

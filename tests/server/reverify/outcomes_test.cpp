@@ -1,4 +1,5 @@
-// The outcome of verifying a winner again (kept, moved or lost) follows from what was measured.
+// The outcome of verifying a winning kernel again (kept, moved or lost) follows from its records before and after, and
+// from the trials of the verification.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

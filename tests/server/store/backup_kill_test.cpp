@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Passes on all calls on files, and calls `before` ahead of each call that changes what is on the disk.
+// Forwards all calls on files to FileCalls, and calls `before` ahead of each call that changes what is on the disk.
 class WatchedFiles : public FileCalls {
  public:
   explicit WatchedFiles(std::function<void()> before) : before_(std::move(before)) {}

@@ -46,8 +46,8 @@ class Outside {
   sqlite3* database_ = nullptr;
 };
 
-// A column of bytes: how the test reads and writes it, and a function that tells whether the store still serves its
-// contents.
+// A column of the database that holds bytes: the SQL that reads and writes them, and a function that tells whether the
+// store still serves them.
 struct Column {
   const char* name;
   const char* read;
@@ -103,7 +103,7 @@ TEST(StoreDamage, AnyByteThatChangedIsFoundAndNothingOfItIsServed) {
   }
 }
 
-// A listing reads no texts of records, so a damaged text is found only when its record is fetched.
+// A listing of records does not read their texts, so a damaged text is found only when its record is fetched.
 TEST(StoreDamage, OfATextIsNoneOfAListing) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");

@@ -27,7 +27,7 @@ class Gate {
   void at_point(const char* name) {
     if (std::string_view(name) == "begin" && armed_.exchange(false)) opened_.get_future().wait();
   }
-  // Runs the writes in one transaction, and returns what each returned.
+  // Runs the writes in one transaction, and returns the status of each write.
   std::vector<absl::Status> together(Store& store, const std::vector<std::function<absl::Status()>>& writes) {
     armed_ = true;
     constexpr int64_t kNoJob = 999;  // the id of no job, so that the first transaction writes nothing

@@ -21,7 +21,7 @@ enum class VfsCall { kOpen, kDelete, kAccess, kRead, kWrite, kTruncate, kSync, k
 struct DiskEvent {
   enum Kind { kWrite, kTruncate, kSync, kDelete, kNote } kind = kNote;
   std::string file;  // path of the file
-  // For a write, its place in bytes; for a truncation, the new size; for a note, its number; 1 for a durable delete.
+  // for a write: the offset in bytes; for a truncation: the new size; for a note: its number; 1 for a durable deletion
   int64_t offset = 0;
   std::string bytes;
 };
@@ -51,7 +51,7 @@ class FaultVfs {
   // Returns the contents of files when they were first opened while the log was on; these are taken as durable.
   std::map<std::string, std::string> files_before() const;
 
-  // The functions of the VFS call the following functions.
+  // The following functions are for the functions of the VFS in fault_vfs.cpp.
   bool fails(VfsCall call, const std::string& file, int* code);
   int written_of(int size) const;  // how many bytes a failing write writes nevertheless
   void add(DiskEvent event);

@@ -119,7 +119,7 @@ TEST(StoreNames, NamesOfNoFileAreRefused) {
 
 using Files = std::map<std::string, std::string>;
 
-// Returns all files of a folder except lock files, with their bytes.
+// Returns the contents of all files of a folder, by file name, except those of lock files.
 Files files_of(const std::string& folder) {
   Files files;
   for (const auto& entry : fs::directory_iterator(folder)) {

@@ -119,12 +119,12 @@ class FaultyFiles : public FileCalls {
   mutable std::set<std::string> unsynced_, unnamed_;
 };
 
-// Returns the bytes of an object that is too large for a single write or read.
+// Returns the contents of an object that is too large for a single write or read.
 std::string filled(char c) {
   return std::string(100'000, c);
 }
 
-// Expects that every object file under its final name has the bytes of its digest.
+// Expects that the contents of every object file with a final name have the digest that the name states.
 void expect_whole_objects(const std::string& file) {
   if (!fs::exists(file + ".objects")) return;
   for (const auto& folder : fs::directory_iterator(file + ".objects")) {

@@ -64,7 +64,7 @@ TEST(StoreRecords, AreReadAsTheBytesOfTheirMessages) {
   EXPECT_FALSE(store->record_message({key_of("other"), "", ""}, true)->has_value());
 }
 
-// A row of the database that refers to the text of another record.
+// A record whose row in the database refers to the text of another record is served only without texts.
 TEST(StoreRecords, WithTheTextOfAnotherAreNotServed) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");

@@ -224,8 +224,8 @@ TEST(Store, AFullDiskIsReportedAndLeavesNothingHalf) {
   EXPECT_EQ(store->list_jobs(0, 10)->size(), 1u);
 }
 
-// Runs tell_story() in a child process that is killed at point `die_at` of the variant. Returns how many steps the
-// child acknowledged (by a byte each in a pipe), or -1 if it was not killed.
+// Runs a variant of tell_story() in a child process that is killed at the store's point number `die_at`. Returns how
+// many writes the child acknowledged (by a byte each in a pipe), or -1 if it was not killed.
 int acknowledged_before_death(const std::string& file, int variant, int die_at) {
   int out[2];
   if (pipe(out) != 0) return -1;
@@ -259,8 +259,8 @@ int acknowledged_before_death(const std::string& file, int variant, int die_at) 
 }
 
 TEST(StoreCrash, WhatWasAcknowledgedSurvivesADeathAtEveryPoint) {
-  // The child is killed five times at every point in `make test-long`, once at a scale of 1, and below that once at
-  // every few points.
+  // The child is killed five times at every point in `make test-long`, once at a test scale of 1, and
+  // once at every few points below that scale.
   const int times = static_cast<int>(std::clamp(std::round(testing::test_scale() / 2), 1.0, 5.0));
   const int step = static_cast<int>(std::ceil(1 / std::min(1.0, testing::test_scale())));
   const int first = 1 + static_cast<int>(testing::test_seed(0)) % step;

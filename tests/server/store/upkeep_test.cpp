@@ -208,8 +208,8 @@ TEST(StoreEviction, NewObjectsTakeThePlaceOfUnusedOnesAndOfNoOthers) {
     ASSERT_TRUE(store->put_blob(sha256_hex(object('c')), object('c')).ok()) << "it is there already";
     ASSERT_TRUE(store->put_blob(sha256_hex(object('d')), object('d')).ok()) << "in the place of a";
     EXPECT_FALSE(store->blob(sha256_hex(object('a')))->has_value());
-    // No object can be evicted for e: b belongs to the served record, and the records of c and d may be about to be
-    // stored.
+    // No object can be evicted to make room for object e: b belongs to the served record, and the records of c and d
+    // may be about to be stored.
     EXPECT_EQ(store->put_blob(sha256_hex(object('e')), object('e')).code(), absl::StatusCode::kResourceExhausted);
     for (const char c : {'b', 'c', 'd'}) EXPECT_TRUE(store->blob(sha256_hex(object(c)))->has_value()) << c;
   }
@@ -273,7 +273,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return names;
 }
 
-// Object files that were written before a crash, whose rows were not written.
+// Object files without rows, as a crash between the writes of file and row leaves them, are removed.
 TEST(StoreObjects, ThatNoRowKnowsAreSwept) {
   Scratch scratch;
   const std::string file = scratch.path("a.db"), kept = "kept", left = "left";

@@ -20,7 +20,7 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// A channel over the socket file, connected as another user, for which the test must run as root.
+// Returns a channel over the socket file that is connected as another user, for which the test must run as root.
 std::shared_ptr<grpc::Channel> as_somebody(const std::string& path, uid_t uid = kSomebody) {
   int fd = -1;
   std::thread([&] {

@@ -63,7 +63,7 @@ TEST_F(Principals, SpeakForTheirOwnWorkers) {
   EXPECT_EQ(acquire("guest%2Fx/one").error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "never registered";
 }
 
-// Makes single calls as a worker.
+// Makes a worker's calls one at a time, as a test asks for them.
 struct Hand : Caller {
   explicit Hand(const std::shared_ptr<grpc::Channel>& by) : Caller(by), blobs(v1::BlobStore::NewStub(by)) {}
 

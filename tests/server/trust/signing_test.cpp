@@ -163,8 +163,8 @@ class Revocation : public WithTokens {
   }
 };
 
-// All records and trials of a revoked producer are deleted, and other workers search their keys again. What others made
-// stays.
+// All records and trials of a revoked producer are deleted, and other workers search for kernels of the records' keys
+// again. Records of other producers stay.
 TEST_F(Revocation, ForgetsAllThatAProducerMade) {
   const std::string other =
       "graph {\n  %0 = input \"x\" : f32[8,4] normal(0,1)\n  %1 = tanh %0 : f32[8,4]\n"

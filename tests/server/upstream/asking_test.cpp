@@ -72,7 +72,7 @@ class FakeUpstream {
 
   // the answer to every request for a record; a record without a digest makes the answer a miss
   v1::KernelRecord record;
-  std::string object;  // the answer to every download
+  std::string object;  // the contents that every download returns
 
  private:
   struct Kernels final : v1::KernelStore::Service {

@@ -24,7 +24,7 @@ class Chain : public ::testing::Test {
  protected:
   std::string address(const std::string& name) const { return "unix:" + scratch.path(name); }
   std::string store(const std::string& name) const { return scratch.path(name + ".db"); }
-  // Returns options of the coordinator NAME with its own key. `upstream` is the name of another coordinator, or empty.
+  // Returns options of the coordinator NAME, with a signing key of its own. `upstream`: a coordinator's name, or empty.
   CoordinatorOptions options(const std::string& name, const std::string& upstream = "") const {
     CoordinatorOptions out;
     out.store = store(name);

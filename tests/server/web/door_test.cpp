@@ -51,7 +51,7 @@ class Wire {
     }
     return heard;
   }
-  bool closed() const {  // does not wait for the other end to close the connection
+  bool closed() const {  // whether the other end has closed the connection by now
     pollfd one = {fd_, POLLIN, 0};
     char byte = 0;
     return poll(&one, 1, 0) == 1 && recv(fd_, &byte, 1, MSG_PEEK) <= 0;
@@ -83,7 +83,7 @@ struct Listening {
   int port = 0;
 };
 
-// Returns options of a door that answers each request by calling `answer` with its path.
+// Returns options of an HttpDoor that answers each request with the result of `answer` for the request's path.
 HttpDoorOptions options_with(std::function<std::string(const std::string& path)> answer) {
   HttpDoorOptions options;
   options.answer = [answer = std::move(answer)](const HttpAsked& asked) {

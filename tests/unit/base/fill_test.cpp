@@ -46,7 +46,7 @@ TEST(Fill, RangeAgreesWithValueBitForBitWhateverTheCut) {
   }
 }
 
-// Keys and recorded trials depend on these numbers, so they must never change.
+// Keys and recorded trials depend on the generated values, so these values must never change.
 TEST(Fill, GoldenValues) {
   Fill fill;
   EXPECT_EQ(std::bit_cast<uint32_t>(static_cast<float>(fill_value(fill, DType::f32, 1, 0, 0))), 0xbf170360u);
@@ -157,7 +157,7 @@ TEST(Elements, HalvesRoundToNearestEvenAndOverflow) {
   EXPECT_EQ(bits_of(DType::f16, 1.0), 0x3c00);
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11), 0x3c00);      // a tie rounds to even
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 3 * 0x1p-11), 0x3c02);  // a tie rounds to even, here upwards
-  // The value is rounded once: if it were rounded to f32 first, its last term would be lost and the result 0x3c00.
+  // The value is rounded once: rounding it to f32 first would drop the term 2^-40, and the result would be 0x3c00.
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11 + 0x1p-40), 0x3c01);
   EXPECT_EQ(bits_of(DType::f16, 65504), 0x7bff);
   EXPECT_EQ(bits_of(DType::f16, 65519.99), 0x7bff);

@@ -1,4 +1,4 @@
-// The reader and writer of T4 result files, and the scores of replayed searches.
+// The reader and writer of results of autotuners in the T4 file format, and the scores of replayed searches.
 #include <gtest/gtest.h>
 
 #include "bench/replay/score.h"
@@ -6,7 +6,8 @@
 namespace wl {
 namespace {
 
-// A table over two axes, x in 1..4 and y in {"a", "b"}, whose times grow with both. One point failed, one is missing.
+// Returns a T4 table over the axes x in 1..4 and y in {"a", "b"}, whose times grow with x and y. One point failed, and
+// one is missing.
 std::string others_table() {
   nlohmann::json results = nlohmann::json::array();
   for (int x = 4; x >= 1; --x)

@@ -108,7 +108,7 @@ std::string request_with(const TuneOptions& options, int again = 0) {
   return batch_request_id("0123456789abcdef", "bert/cpu", "graph {}", options, again);
 }
 
-// A batch that was begun by an older version continues with the jobs that have these ids.
+// A batch that an older version began finds its jobs by these request ids, so the ids must not change.
 TEST(BatchRequest, KeepsItsId) {
   EXPECT_EQ(request_with({}), "39c8d17f-0acc-40e8-fc80-cdf0b461348b");
   TuneOptions options;

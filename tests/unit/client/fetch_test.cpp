@@ -203,8 +203,8 @@ TEST_F(FetchTest, RemovesWhatWasUsedLeastRecentlyAndNobodyHolds) {
     other.trials = trials;
     ASSERT_TRUE(Client(small).load(other, {}).ok());
   }
-  // Two entries remain in the cache: the one that `holder` uses, and the one that was added last, since its client
-  // used it at that time.
+  // Two entries remain in the cache: the one that `holder` uses, and the one that was added last, which was in use by
+  // the client that added it when entries were removed.
   EXPECT_EQ(entries().size(), 2u);
   auto model = Model::of(held->bundle);
   ASSERT_TRUE(model.ok()) << model.status();
@@ -247,7 +247,7 @@ TEST_F(FetchTest, RefusesWhatCannotBe) {
   EXPECT_THAT(Client(alone).load(request_, {}).status().message(), HasSubstr("no coordinator is named"));
   EXPECT_EQ(Client(alone).load(request_, {}, fallback_)->from, BundleFrom::kFallback);
   ClientOptions unwritable = options();
-  unwritable.cache.folder = request_.graph;  // `cache` is the path of a file, but must be that of a folder
+  unwritable.cache.folder = request_.graph;  // the folder of the cache is the path of a file
   {
     Client client_without(unwritable);
     const auto found = client_without.load(request_, {});

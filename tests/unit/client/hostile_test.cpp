@@ -112,7 +112,7 @@ TEST_F(HostileCoordinator, ObjectsThatTheirWorkersAloneGiveAWordForAreNotUsed) {
   }
 }
 
-// The object arrives byte by byte and never ends.
+// The download of an object sends single bytes and never ends, so the client gives it up.
 TEST_F(HostileCoordinator, WhatDripsForEverIsGivenUp) {
   serve();
   blobs_.drips = true;

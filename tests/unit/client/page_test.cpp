@@ -67,13 +67,13 @@ Json report_of_equals(int count) {
 
 TEST(Charts, PointsOfTheRooflineHaveTheNumbersOfTheTable) {
   Json report = report_of_equals(3);
-  report["groups"][1]["flops"] = 0;  // a group without arithmetic has no point, and keeps its number
+  report["groups"][1]["flops"] = 0;  // a group without arithmetic has no point in the chart, but a number in the table
   const std::string page = page_html({"t", report, {}, {500, {{"memory", 20}}}});
   const std::string chart = roofline_svg(report["groups"], {500, {{"memory", 20}}});
   for (const char* group : {"0: kernel A", "1: kernel B", "2: kernel C"}) EXPECT_THAT(page, HasSubstr(group));
   EXPECT_THAT(chart, HasSubstr("<title>2: kernel C: 10 operations a byte, 200 G/s</title>"));
   EXPECT_THAT(chart, Not(HasSubstr("kernel B")));
-  // The points are at the same place, so the second number stands beside the first.
+  // The points of A and C are at the same place, so the number of C (2) stands beside that of A (0).
   EXPECT_THAT(chart, HasSubstr("dx=\"8\" dy=\"4\" text-anchor=\"start\">0</text>"));
   EXPECT_THAT(chart, HasSubstr("dx=\"28\" dy=\"4\" text-anchor=\"start\">2</text>"));
 }

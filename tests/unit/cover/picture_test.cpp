@@ -26,7 +26,7 @@ struct Corner {
 };
 struct Box {
   int left, top, right, bottom;
-  // Whether a horizontal, vertical or slanted line has points inside the box; its edges are not inside.
+  // Returns whether the line from `a` to `b` has points inside this box. The box's edges do not count as inside.
   bool is_crossed(Corner a, Corner b) const {
     constexpr int kSteps = 200;
     for (int i = 0; i <= kSteps; ++i) {
@@ -51,7 +51,7 @@ std::vector<Box> boxes_of(const std::string& picture) {
   return boxes;
 }
 
-// Returns the corners of every line.
+// Returns the corners of every line of a picture.
 std::vector<std::vector<Corner>> lines_of(const std::string& picture) {
   std::vector<std::vector<Corner>> lines;
   for (const std::string& line : pieces(picture, '\n')) {
@@ -82,7 +82,7 @@ Graph bert() {
       .value();
 }
 
-// A graph in which values skip one, two and three rows, from two columns.
+// Returns a graph whose picture has lines, from two columns, that skip one, two and three rows.
 Graph residual() {
   return parse(R"(graph {
   %0 = input "x" : f32[64,64] normal(0,1)

@@ -187,7 +187,7 @@ TEST(CoverRegions, SegmentsMakeACoverNoWorse) {
 class PlannedRandom : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, PlannedRandom, ::testing::Range(0, testing::kShards));
 
-// Tests all stages of planning: pool, program, regions, groups. For 500 graphs of at most ten ops, the planned cover
+// Tests all stages of planning: pool, program, regions, groups. For random graphs of at most ten ops, the planned cover
 // is compared with shortest(), and each cover must compute its graph.
 TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
   const Seeds range = seeds(500, 1);

@@ -160,7 +160,7 @@ std::vector<std::vector<double>> reference(const Graph& graph, const InputValues
 
 namespace {
 
-// Computes every element of every node by the domain's loops and addresses instead.
+// Computes every element of every node by the loops and addresses of a Domain.
 class Loops {
  public:
   Loops(const Graph& graph, const Domain& domain) : graph_(graph), domain_(domain), memo_(graph.nodes.size()) {}

@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// A convolution from 4 to 8 channels along two equal axes.
+// Returns the domain of a convolution from 4 to 8 channels along two equal axes of the image.
 Domain domain_of(int64_t extent, int64_t taps, int64_t stride, int64_t dilation, int64_t padding, double outside = 0) {
   const int64_t padded = extent + 2 * padding, out = (padded - (taps - 1) * dilation - 1) / stride + 1;
   const std::string window = cat(taps, ",", stride, ",", dilation), pad = cat("[0,", padding, ",", padding, "]");

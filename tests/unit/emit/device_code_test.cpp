@@ -146,14 +146,14 @@ TEST_P(DeviceCode, OfTheLargestBlockFitsAUnit) {
   }
 }
 
-// Returns the target's index among the GPU targets, so that testing::sampled() gives each target another part of a
-// list.
+// Returns the target's index among the GPU targets. It is passed to testing::sampled(), which then gives each target
+// another part of a list.
 uint64_t turn_of(const std::string& target) {
   const std::vector<std::string> names = gpu_targets();
   return static_cast<uint64_t>(std::find(names.begin(), names.end(), target) - names.begin());
 }
 
-// Compiles every third seed of the space. If the test scale is below 1, each target compiles another part of them.
+// Compiles every third seed of the space. At a test scale below 1, each target compiles another part of these seeds.
 TEST_P(DeviceCode, OfAContractionIsWideAndSpillsNothing) {
   const Machine machine = testing::machine_named(GetParam());
   const Graph graph = parse(kGemmGelu).value();
@@ -256,7 +256,7 @@ TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
   schedule.set(kMinBlocks, 1);
   using Stages = std::pair<int64_t, int64_t>;  // numbers of stages in shared memory and in registers
   constexpr Stages kAll[] = {{2, 1}, {3, 1}, {4, 1}, {3, 2}, {5, 2}};
-  // Short runs have another entry for each target.
+  // At a test scale below 1, each target tests other entries of kAll.
   for (const auto& [stages, registers] : testing::sampled(kAll, turn_of(GetParam()))) {
     schedule.set(kStages, stages);
     schedule.set(kRegisterStages, registers);

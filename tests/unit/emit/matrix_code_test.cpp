@@ -76,7 +76,7 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
   const Scratch scratch;
   const Machine machine = testing::machine_named(GetParam());
   constexpr const char* kAll[] = {kAlongK, kAcrossK, kBytes};
-  // A short run has the first for sm_80 and the last for sm_90a.
+  // A run at a small scale tests only the first product for sm_80, and only the last one for sm_90a.
   for (const char* text : testing::sampled(kAll, GetParam() == "cuda:sm_80" ? 0 : 2)) {
     const Graph graph = parse(text).value();
     const Domain domain = analyze(graph, machine).value();
@@ -108,8 +108,8 @@ TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
       }
       const int64_t steps = schedule[kStepK] / info(*matrix).k, expected = wave.rows / 16 * (wave.columns / 8) * steps;
       EXPECT_EQ(count_of(is_float(info(*matrix).sum) ? kHmma : kImma, kWhole, instructions), expected);
-      // One load fills the registers of four fragments in the places from which they are multiplied, so no moves are
-      // needed.
+      // One LDSM instruction loads four fragments into the registers from which they are multiplied, so no values
+      // are moved between registers.
       EXPECT_EQ(count_of(kLdsm, kWhole, instructions),
                 (wave.rows + wave.columns) / 16 * (steps + schedule[kRegisterStages] - 1));
       EXPECT_LT(count_of(kImad, kFamily, instructions), expected + 64);

@@ -24,7 +24,7 @@ struct Judged {
   int load = 16, store = 16;    // narrowest load and store that the code may contain, in bytes
   int64_t reads = 1, more = 0;  // a kernel may read at most reads * n + more elements of a large input with n elements
 };
-// The ten golden groups without a matrix product. Windows, pads and labels are read element by element, since their
+// Ten golden groups without a matrix product. Windows, pads and labels are read element by element, since their
 // offsets are arbitrary. In a transpose, each lane moves four adjacent bytes. A row of a group norm consists of several
 // loops and is read once in each of three phases.
 const Judged kJudged[] = {{"softmax"},

@@ -81,8 +81,8 @@ TEST(TileCode, MeansItsGraphWithRegistersInMemory) {
   checks.expect_right();
 }
 
-// Products that need two by two accumulator registers, whose last tiles of rows and of words are partial, and whose
-// loop has more steps than are unrolled.
+// Products that need two by two accumulator registers, whose last tiles along the rows and along k are partial, and
+// whose loop over k has more steps than are unrolled.
 const char* const kProducts[] = {R"(graph {
   %0 = input "a" : bf16[51,72,2] normal(0,1)
   %1 = input "b" : bf16[2,72,32,2] normal(0,1)

@@ -47,7 +47,7 @@ inline CaseInput floats(Ints shape, Reals values) {
 }
 inline const CaseInput kNone;
 
-// Further groups of cases; see cases.cpp.
+// Lists of cases that import_cases() in cases.cpp joins with its own ones.
 std::vector<Case> attention_cases();
 std::vector<Case> signal_cases();
 std::vector<Case> sampling_cases();

@@ -23,7 +23,7 @@ std::vector<Case> block_cases() {
   const CaseInput bytes = known(TensorProto::UINT8, {5, 3, 8}, 0, 255);
   const std::vector<CaseAttribute> product = {{"K", 48}, {"N", 5}, {"bits", 4}, {"block_size", 16}};
   return {
-      // The rows have an even and an odd number of elements, two of which share a byte.
+      // Two elements share a byte. The first case has an even number of elements in a row, the next ones an odd number.
       {"DequantizeLinear", 21, {known(kInt4, {3, 4}, -8, 7), number(0.25)}, {}, "f32[3,4]"},
       {"DequantizeLinear",
        21,

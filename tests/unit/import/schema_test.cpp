@@ -80,8 +80,8 @@ TEST(Schema, RefusesInputsThatAreNotTheOps) {
 }
 
 TEST(Schema, GivesTheValueOfWhatIsLeftOut) {
-  // The default of the attribute `axis` is 1 before version 13, and the last axis from version 13 on. They differ for
-  // three axes.
+  // The default of Softmax's attribute `axis` is 1 before opset version 13, and the last axis since. For the three axes
+  // here, these defaults differ.
   for (const int version : {12, 13}) {
     auto model = model_of("Softmax");
     model.mutable_graph()

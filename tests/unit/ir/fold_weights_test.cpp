@@ -94,8 +94,8 @@ TEST(FoldWeights, ViewsAndWhatWouldGrowStay) {
   EXPECT_EQ(print(folding.graph), print(graph));
 }
 
-// T5 puts relative positions into buckets by log(2) / log(16) * 8. This is 2 if every intermediate is rounded to f32,
-// as folding must do, and a little less in double precision.
+// T5 puts relative positions into buckets by log(2) / log(16) * 8. The value is 2 if every intermediate is rounded to
+// f32, as folding must do, and a little less in double precision.
 TEST(FoldWeights, WhatIsMadeAnIntegerIsRoundedAsStoredValuesAre) {
   const Graph graph = *parse(R"(graph {
     %0 = input "distance" : i64[4] normal(0,1)

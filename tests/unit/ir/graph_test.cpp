@@ -78,7 +78,7 @@ TEST(Graph, SumsOfNarrowFloatsMayBeWide) {
   EXPECT_FALSE(product("i8", "f32").ok());
 }
 
-// x : f32[2,3]; 1 = exp x; 2 = reduce_sum 1 over axis 1; 3 = contract 0 0.
+// Returns a valid graph: %0 = x : f32[2,3]; %1 = exp %0; %2 = reduce_sum %1 over axis 1; %3 = contract %0 %0.
 Graph healthy() {
   Builder b;
   NodeId x = b.input("x", DType::f32, {2, 3});

@@ -35,7 +35,7 @@ void expect_same(const Graph& given, const Graph& made) {
   }
 }
 
-// Returns the graph with channels last, simplified. Checks that neither step changes the values.
+// Returns the graph of a text with channels last, simplified. Checks that neither step changes the graph's values.
 Graph stored(const std::string& text) {
   const Graph given = graph_of(text);
   const absl::StatusOr<Graph> made = channels_last(given);

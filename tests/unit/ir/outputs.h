@@ -40,7 +40,7 @@ inline bool agrees(double got, double expected, double bound) {
   return std::fabs(got - expected) <= bound;
 }
 
-// Returns "" if `got` is within the bound of the oracle's value.
+// Returns "" if `got` is within the bound of the oracle's value, otherwise a text with both values and the bound.
 inline std::string difference(double got, const Value& want) {
   if (agrees(got, want.value, want.bound)) return "";
   return cat("got ", got, ", expected ", want.value, " +- ", want.bound);

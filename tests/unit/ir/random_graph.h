@@ -10,7 +10,7 @@ namespace wl {
 
 struct RandomGraphOptions {
   int nodes = 14;            // number of attempts to add a node, which is about the number of nodes
-  int64_t largest = 200;     // limit of the elements of any node
+  int64_t largest = 200;     // largest number of elements of any node
   bool f32_only = false;     // all floats are f32; integers and booleans still occur
   bool zero_extents = true;  // whether empty tensors occur
 };

@@ -1,4 +1,5 @@
-// Random convolutions as the importer writes them: a padded image, windows of it, and a contraction with weights.
+// Random convolutions in the form that the ONNX import gives them: an image that may be padded (pad), the windows of
+// it (window), and a contraction of the windows with weights.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,10 @@ namespace wl::testing {
 
 class ConvolutionText {
  public:
-  // Draws a convolution with 1 to 3 spatial axes and any float type. `panels`: the weights are in panels of this many
-  // filters (in a single panel if the number is no multiple of 16). `channels_last`: channels are the innermost axis of
-  // image and result. `bytes`: image and weights are eight-bit integers, and weights in panels hold words of four
-  // channels if four divides the number of channels.
+  // Draws a convolution with 1 to 3 spatial axes. `panels`: 0, or the number of filters in each panel of the weights
+  // (there is only one panel if this is no multiple of 16). `channels_last`: channels are the innermost axis of image
+  // and result. `bytes`: image and weights are eight-bit integers instead of floats; if four divides the number of
+  // channels, weights in panels then hold 32-bit words of four neighbouring channels.
   explicit ConvolutionText(uint64_t seed, int64_t panels = 0, bool channels_last = false, bool bytes = false)
       : state_(seed * kGolden + 1) {
     static constexpr const char* kTypes[] = {"f16", "bf16", "f64"};
@@ -81,7 +82,7 @@ class ConvolutionText {
     const std::string read = panels > 0 ? cat("gac", taps, "m", z) : cat("gmc", taps);
     int value = add(cat("input \"x\""), image, fill(image_type), image_type);
     const int w = add(cat("input \"w\""), weights, fill(weight_type), weight_type);
-    // an image that needs padding is always an input; elementwise work (below) is added only to other images
+    // An image that is padded gets no elementwise work; the windows of other images may get some (below).
     if (padded != image)
       value = add(cat("pad %", value, list(" low", low), list(" high", high), " value=",
                       draw(3) != 0 ? 0

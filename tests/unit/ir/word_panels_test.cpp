@@ -1,4 +1,5 @@
-// Weights of narrow elements in panels of words, and other values that are folded from the same weights.
+// Weight folding stores a weight of narrow elements in panels of 32-bit words, and other values that depend only on
+// the same weight as folded weights of their own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,7 @@ TEST(WordPanels, ProductsReadWords) {
   EXPECT_THAT(print(folded(product("i8", "u8", "i32", 8)).graph), HasSubstr("u8[2,2,64,4]"));
 }
 
-// A word holds neighbouring channels, so the axis of channels is the one that is split into words.
+// A 32-bit word of a convolution's weight holds four neighbouring channels if four divides the number of channels.
 TEST(WordPanels, ConvolutionsReadWordsOfChannels) {
   const auto convolution = [](int channels) {
     return print(
@@ -51,7 +52,8 @@ TEST(WordPanels, OtherProductsReadPanelsOfElements) {
   EXPECT_THAT(print(folded(product("f16", "f16", "f16", 8)).graph), HasSubstr("f16[2,8,64]"));
 }
 
-// The sum over a weight is folded too, so no kernel reads the weight in its original order.
+// The sum over the weight "w" becomes a folded weight too. So no kernel reads "w" itself, whose elements are in another
+// order than those of its panels.
 TEST(WordPanels, ASumThatIsFoldedKeepsNoWeightInItsOrder) {
   const WeightFolding folding = folded(R"(graph {
   %0 = input "x" : u8[3,8] uniform(0,255)
@@ -67,8 +69,8 @@ TEST(WordPanels, ASumThatIsFoldedKeepsNoWeightInItsOrder) {
   EXPECT_THAT(print(folding.graph), Not(HasSubstr("reduce_sum")));
 }
 
-// A dequantised product, as importers write it, becomes a product of bytes. All values in it that depend only on
-// weights are folded.
+// A product of two operands that are converted from bytes to f32, shifted and scaled becomes a product of the bytes.
+// All values in it that depend only on the weight become folded weights.
 TEST(WordPanels, DequantisedProductsReadWords) {
   const WeightFolding folding = folded(R"(graph {
   %0 = input "x" : u8[3,8] uniform(0,255)

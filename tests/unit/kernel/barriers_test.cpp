@@ -50,7 +50,7 @@ void erase_barriers(std::vector<Instr>& body) {
 }
 
 TEST(Barriers, OneAStepWhereStagesTurn) {
-  for (int64_t unroll : {2, 16}) {  // unroll 16: the loop over the products of a step is unrolled completely
+  for (int64_t unroll : {2, 16}) {  // 16 unrolls the loop over k within a step completely
     const std::vector<int> twice = barriers_of(product_in(1, unroll)), once = barriers_of(product_in(2, unroll));
     EXPECT_EQ(twice[0], 0);
     EXPECT_EQ(twice[1], 2);
@@ -67,15 +67,15 @@ TEST(Barriers, AreMissedWhereSlotsMeet) {
     erase_barriers(kernel.body);
     EXPECT_TRUE(absl::IsInternal(check_barriers(kernel)));
   }
-  // Here the next step's slot is the current step's, so the copies of the next step overwrite operands that some
-  // threads still read.
+  // After this change, the next step is copied into the slot of the current step, so the copies overwrite operands
+  // that some threads still read.
   Kernel kernel = product_in(2, 8);
   for (Var& var : kernel.vars)
     if (var.name == "next_slot") var.of[0].base = 2;
   EXPECT_TRUE(absl::IsInternal(check_barriers(kernel)));
 }
 
-// A swizzle that maps elements out of their slot makes the slots of a ring overlap.
+// A swizzle of shared memory that moves elements out of their slot makes the slots of a ring buffer overlap.
 TEST(Barriers, AreMissedWhereASwizzleLeavesItsSlot) {
   Kernel kernel = product_in(2, 8);
   const auto swizzled = [&](Swizzle swizzle) {

@@ -1,4 +1,4 @@
-// Layouts compared with brute force: count, lanes and repeats agree with a walk over all positions.
+// Layouts compared with brute force: count(), lanes() and repeats() agree with a walk over all positions of a layout.
 #include "compiler/kernel/layout.h"
 
 #include <gmock/gmock.h>
@@ -12,9 +12,9 @@
 namespace wl {
 namespace {
 
-// Returns the coordinates of a position, computed without layout.cpp. `position` has one number for each letter of
-// `kinds`. Bit i of a number selects the i-th base of that kind; the remaining high bits count the kind's outermost
-// repeats, axis by axis, the last axis fastest.
+// Returns the coordinates of the element at a position of a layout, computed without layout.cpp. `position` has one
+// number for each letter of `kinds` (v: vector, l: lane, u: wave, r: register). Bit i of a number selects the i-th base
+// of that kind; the remaining high bits count the kind's outermost repeats, axis by axis, the last axis fastest.
 std::vector<int64_t> place_of(const Layout& layout, const std::string& kinds, std::vector<int64_t> position) {
   uint64_t vector = 0;
   for (const Layout::Base& base : layout.bases) {
@@ -51,7 +51,7 @@ TEST(Layout, CpuLayoutsCoverEveryElementOnce) {
             for (int64_t v = 0; v < lanes; ++v) {
               const std::vector<int64_t> place = place_of(layout, "vr", {v, r});
               EXPECT_TRUE(met.insert(place).second);
-              // The lanes of a vector are adjacent along the vector axis.
+              // The elements of a vector are neighbours along the vector axis.
               for (int a = 0; a < 2; ++a) EXPECT_EQ(place[a], start[a] + (a == axis ? v : 0));
             }
           }
@@ -120,8 +120,8 @@ TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
             }
       EXPECT_EQ(static_cast<int64_t>(seen.size()), 8 * each * 48);
     }
-  // The layout of an operand keeps the position bits of the axis along which it varies. Bits of its other axis become
-  // zero bases (l0=0), which remain only before higher bits of the same kind.
+  // The layout of an operand that varies along one axis only keeps the position bits of that axis. The bits of the
+  // other axis become zero bases (l0=0), which are kept only if a higher bit of the same kind follows.
   EXPECT_EQ(dealt_layout({1, 8}, {{}, {2, 'v', {0, 1}}}, 8, 4).text(), "[1,8] dim1=v0 l0 l1");
   EXPECT_EQ(dealt_layout({4, 1}, {{1, 'r', {1, 2}}, {}}, 8, 4).text(),
             "[4,1] bits [2,0] outer 1r 1r bases l0=0 l1=1 u0=2");
@@ -170,8 +170,8 @@ TEST(Layout, CountsArePositions) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 2000; ++round) {
     const Layout layout = any_layout(random);
-    // The counts of all kinds, multiplied, must equal the number of positions: 2^(number of bases) times the
-    // outermost repeats of all axes.
+    // The numbers of positions in a vector, of lanes, waves and registers, multiplied, must equal the number of all
+    // positions: 2^(number of bases) times the outermost repeats of all axes.
     int64_t product = 1, counted = 1;
     for (char kind : {'v', 'l', 'u', 'r'}) counted *= layout.count(kind);
     for (size_t i = 0; i < layout.bases.size(); ++i) product *= 2;

@@ -20,8 +20,8 @@ namespace {
 using ::testing::HasSubstr;
 using Place = std::pair<int64_t, int64_t>;
 
-// Returns the coordinates of the element at place `within` of a lane's register, computed from the definition of
-// layouts.
+// Returns the coordinates of element `within` of the vector that a lane holds in its register `reg`, computed from the
+// definition of layouts.
 Place place_of(const Layout& layout, int64_t lane, int64_t reg, int64_t within = 0, int64_t wave = 0) {
   uint64_t vector = 0;
   for (const Layout::Base& base : layout.bases) {
@@ -38,8 +38,8 @@ struct Held {
   Place first;  // row and column of the first of two neighbouring elements
 };
 
-// The table in PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type", for lanes 0, 5, 18 and 31.
-// Coordinates of the right factor are (column, k).
+// Fragments hold what the PTX ISA says for lanes 0, 5, 18 and 31 in "Matrix Fragments for mma.m16n8k16 with floating
+// point type". Coordinates of the right factor are (column, k).
 TEST(Matrices, Of16By8By16HoldWhatThePtxManualSays) {
   const std::vector<Held> left = {{0, 0, {0, 0}},  {0, 1, {8, 0}},   {0, 2, {0, 8}},   {0, 3, {8, 8}},
                                   {5, 0, {1, 2}},  {5, 1, {9, 2}},   {5, 2, {1, 10}},  {5, 3, {9, 10}},
@@ -61,8 +61,8 @@ TEST(Matrices, Of16By8By16HoldWhatThePtxManualSays) {
   }
 }
 
-// Intel's Software Developer's Manual, "TDPBF16PS": a register's row is a row m of the left factor or the accumulator,
-// or a row k of the right factor with one word for every column.
+// Tile registers hold what Intel's Software Developer's Manual says of TDPBF16PS: each row of a register is a row m of
+// the left factor or of the accumulator, or a row k of the right factor with one 32-bit word for every column.
 TEST(Matrices, OfTileRegistersHaveRowsOfWords) {
   for (const MatrixOp op : {MatrixOp::kM16n16k32Bf16, MatrixOp::kM16n16k64U8I8, MatrixOp::kM16n16k64I8U8}) {
     const Fragments& fragments = fragments_of(op);
@@ -83,7 +83,7 @@ TEST(Matrices, OfTileRegistersHaveRowsOfWords) {
   }
 }
 
-// AMD's instructions. The manuals say of lane L:
+// AMD's instructions. D is the matrix of sums. The manuals say where element i of lane L lies:
 //   MFMA 16x16x16  A and B: row (column) L % 16, k = 4 * (L / 16) + i; D: column L % 16, row 4 * (L / 16) + i
 //   WMMA, RDNA3    A and B: row (column) L % 16, all k; D: column L % 16, row 2 * i + L / 16
 //   WMMA, RDNA4    A and B: row (column) L % 16, k = 8 * (L / 16) + i; D: column L % 16, row 8 * (L / 16) + i
@@ -187,8 +187,8 @@ TEST(Matrices, RepeatOverRegistersAndWaves) {
   ASSERT_TRUE(tiles.has_value());
   EXPECT_EQ(tiles->a.shape, (std::vector<int64_t>{128, 16}));
   EXPECT_EQ(tiles->b.shape, (std::vector<int64_t>{32, 16}));
-  // Waves 0 and 1 compute the same rows and hold the same part of the left factor, so the lowest bit of the wave's
-  // number does not change it.
+  // Waves 0 and 1 compute the same rows of the result, so they hold the same part of the left factor: the lowest bit of
+  // the wave's number does not matter there.
   EXPECT_EQ(place_of(tiles->a, 3, 0, 0, 0), place_of(tiles->a, 3, 0, 0, 1));
   EXPECT_EQ(place_of(tiles->a, 3, 0, 0, 2).first, 64);
   EXPECT_EQ(place_of(tiles->b, 3, 0, 0, 1).first, 16);
@@ -197,15 +197,15 @@ TEST(Matrices, RepeatOverRegistersAndWaves) {
   EXPECT_FALSE(tiles_of(op, other, 16).has_value());
   EXPECT_FALSE(tiles_of(op, fragments_of(op).a, 16).has_value());
   EXPECT_FALSE(tiles_of(op, sums, 4).has_value());
-  // The layout of a bias that varies only along columns is the accumulator's layout without the rows.
+  // A bias that varies only along columns has the layout of the accumulator, reduced to a single row.
   const Layout bias = projected(sums, {false, true});
   EXPECT_EQ(bias.shape, (std::vector<int64_t>{1, 32}));
   EXPECT_EQ(bias.lanes(), 2);
   EXPECT_EQ(place_of(bias, 7, 1, 1, 1), (Place{0, 16 + 8 + 7}));
 }
 
-// A kernel in which one wave multiplies one fragment: y[16,8] = 0.5 + a[16,16] x b[16,8]. All three lie in global
-// memory, b with its columns as rows.
+// A kernel in which one wave executes one matrix instruction: y[16,8] = 0.5 + a[16,16] x b[16,8]. All three matrices
+// lie in global memory, b transposed.
 Kernel one_product() {
   Kernel kernel;
   kernel.name = "product";
@@ -224,8 +224,8 @@ Kernel one_product() {
   return kernel;
 }
 
-// Like one_product(), but the right factor is copied to shared memory in rows of 16 elements along k, and its words are
-// loaded across these rows.
+// Like one_product(), but the right factor is copied to shared memory as 16 rows, one for each k, and each of its words
+// is loaded from two neighbouring rows.
 Kernel product_across() {
   Kernel kernel = one_product();
   kernel.buffers[1].shape = {16, 8};
@@ -270,7 +270,7 @@ TEST(Matrices, HaveWordsAcrossWholeRowsOfABlock) {
   };
   const char *const kRows = "not of whole rows of 16 bytes", *const kBlock = "lanes do not hold a block";
   refused([](Kernel&, Instr& i) { i.gap = 12; }, kRows);
-  refused([](Kernel&, Instr& i) { i.gap = 24; }, kRows);  // `gap` must equal the distance between the slice's words
+  refused([](Kernel&, Instr& i) { i.gap = 24; }, kRows);  // 24: a multiple of 16 bytes, but not the rows' distance
   refused([](Kernel&, Instr& i) { i.slice.offset.base = 4; }, kRows);
   refused([](Kernel&, Instr& i) { i.slice.strides = {2, 32}; }, kRows);
   refused([](Kernel& k, Instr& i) { std::swap(k.tiles[i.result].layout.bases[0], k.tiles[i.result].layout.bases[1]); },

@@ -37,7 +37,7 @@ const Instr* loop_of(const std::vector<Instr>& body, VarId var) {
   return nullptr;
 }
 
-// Returns loops of all variants that these tests use, with `steps` steps each.
+// Returns a loop of `steps` steps in each of the variants that these tests use.
 std::vector<PlainLoop> loops(int64_t steps) {
   std::vector<PlainLoop> out;
   for (const bool copied : {true, false})
@@ -150,7 +150,8 @@ TEST(PipelinedLoops, HaveOneBarrierAStepAndNoneForWhatThreadsCopyThemselves) {
   }
 }
 
-// Damages one wait, barrier, commit or slot at a time, and expects a hazard or wrong results each time.
+// Removes or changes one wait, barrier, commit or slot of a pipelined loop at a time, and expects each time that
+// check_barriers() reports a hazard or that the results are wrong.
 void expect_all_needed(std::vector<PlainLoop> plains, int64_t registers, int least) {
   int broken = 0;
   for (PlainLoop& plain : plains) {

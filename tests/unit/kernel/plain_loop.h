@@ -21,8 +21,8 @@ struct PlainLoop {
   bool own = false;    // whether each thread reads the element that it stored itself
   bool tail = false;   // whether another step follows the loop over steps
   int64_t outer = 0;   // trip count of a loop around the loop over steps; 0: none
-  int64_t inner = 1;   // trip count of the inner loop, in which a step reads another element of shared memory each time
-  int groups = 1;      // elements that an iteration of the inner loop reads and adds, one after another
+  int64_t inner = 1;   // trip count of the loop inside a step; each iteration reads other elements of shared memory
+  int groups = 1;      // number of elements that an iteration of the inner loop reads and adds, one after another
   std::string target = "sim:cuda";
 
   static constexpr int64_t kGrid = 3, kTeam = 32;

@@ -1,5 +1,6 @@
-// Loops whose copies are made by threads that do nothing else (copiers) keep their results, need all their phases, and
-// are rejected by verify() if a phase is wrong.
+// Loops whose copies to shared memory are made by threads that do nothing else (copiers). Such loops keep their
+// results, and verify() rejects them if a phase (an mbarrier phase, by which copiers and computing threads wait for
+// each other) is missing or wrong.
 #include "compiler/kernel/roles.h"
 
 #include <gmock/gmock.h>
@@ -36,8 +37,8 @@ Kernel plain_with_copiers(PlainLoop& plain) {
   return kernel;
 }
 
-// Pipelines the loop with copiers. In an outer loop, the phase numbers continue from one iteration to the next;
-// without `go_on` they start at 0 again in each iteration, which verify() must refuse.
+// Pipelines the loop with copiers. If there is a loop around it, the numbers of phases continue from one iteration of
+// that outer loop to the next; without `go_on` they start at 0 again in each, which verify() must refuse.
 absl::StatusOr<Kernel> alongside(PlainLoop& plain, int64_t stages, bool go_on = true) {
   Kernel kernel = plain_with_copiers(plain);
   Pipeline how{plain.loop, {{PlainLoop::kShared, plain.copied}}, stages};
@@ -66,8 +67,8 @@ TEST(Copiers, MeanWhatWasMeant) {
         }
 }
 
-// verify() refuses a kernel if an instruction that uses a phase is missing, names the wrong element of the array of
-// phases, or has the wrong parity.
+// verify() refuses a kernel if an instruction that arrives at a phase or waits for one is missing, names the wrong
+// element of the buffer of phases, names the wrong buffer, or has the wrong parity.
 TEST(Copiers, NeedTheirPhases) {
   PlainLoop plain = plain_of(9, 2);
   const Kernel kernel = alongside(plain, 3).value();

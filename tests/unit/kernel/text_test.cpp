@@ -78,8 +78,8 @@ TEST(KernelText, ReadsBackKernelsOfRandomGraphs) {
   EXPECT_GT(kernels, 100);
 }
 
-// Expressions that lowering never makes are read back unchanged too: with shared subexpressions, in any order, of
-// unusual dtypes and nested very deeply.
+// Expressions that lowering never makes are read back unchanged too: expressions with shared subexpressions, operands
+// in any order, unusual dtypes and very deep nesting.
 TEST(KernelText, ReadsBackAnyExpression) {
   std::mt19937_64 random(5);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); };
@@ -122,8 +122,8 @@ TEST(KernelText, ReadsBackAnyExpression) {
   }
 }
 
-// Kernels that convert layouts, with and without shared memory. Their layouts have bases that are XORs, and their
-// buffers are swizzled.
+// Kernels that convert a tile from one layout to another, with and without shared memory, are read back unchanged. The
+// layouts have bases that are XORs of coordinate bits, and the shared memory is swizzled.
 TEST(KernelText, ReadsBackMovesAmongThreads) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 200; ++round) {
@@ -139,7 +139,7 @@ TEST(KernelText, ReadsBackMovesAmongThreads) {
                       {"moving", DType::f32, {16, 32}, Level::kShared, false, false, 0, {3, 2, 3 + round % 2}}};
     for (TileId tile = 0; tile < 3; ++tile)
       kernel.tiles.push_back({DType::f32, testing::random_layout(random, space), {}});
-    for (TileId tile = 1; tile < 3; ++tile)  // the swizzle admits no vectors along axis 0
+    for (TileId tile = 1; tile < 3; ++tile)  // vectors of a swizzled buffer must be contiguous: not along axis 0
       if (kernel.tiles[tile].layout.vector_axis() == 0) kernel.tiles[tile].layout = kernel.tiles[0].layout;
     if (kernel.tiles[0].layout.vector_axis() == 0) continue;
     const Slice x{0, {}, {32, 1}}, y{1, {}, {32, 1}}, moving{2, {}, {32, 1}};

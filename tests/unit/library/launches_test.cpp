@@ -16,7 +16,8 @@ wl_onednn::Tensor tensor(int argument, int name, long rows, long columns, int fr
   return {argument, name, 2, 0, free, {rows, columns}, {columns, 1}};
 }
 
-// Returns a product whose tensors have their own formats (free = 0), or formats that the library chooses (free = 1).
+// Returns a product whose tensors keep their own formats in memory (free = 0), or get formats that oneDNN chooses
+// (free = 1).
 wl_onednn::Primitive product(int free) {
   return {
       0,

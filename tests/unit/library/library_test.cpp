@@ -1,5 +1,5 @@
-// Which groups a library computes, how their epilogues are recognised, and which kernels it offers. The test
-// e2e.libraries compares the results of the kernels with the oracle.
+// Which groups the kernel library oneDNN computes, how the epilogues of these groups are recognised, and which kernels
+// are offered for them. The test e2e.libraries compares the results of the kernels with the oracle.
 #include "compiler/library/library.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ Told told(const std::string& text) {
   return out;
 }
 
-// A product %2 of 12 x 20 by 20 x 24, followed by the lines `more`.
+// Returns the lines of a graph: a product %2 of 12 x 20 by 20 x 24, followed by the lines `more`.
 std::string after_product(const std::string& more) {
   return cat("%0 = input \"a\" : f32[12,20]\n%1 = input \"b\" : f32[20,24]\n",
              "%2 = contract %0 %1 \"mk,kn->mn\" : f32[12,24]\n", more);
@@ -43,7 +43,8 @@ Told told_after(const std::string& more) {
   return told(after_product(more));
 }
 
-// Returns the lines of 0.5 * x * (1 + inner(%8)), preceded by `argument`, the lines that compute %8.
+// Returns the lines of a graph that compute 0.5 * x * (1 + inner(%8)), preceded by `argument`, the lines that compute
+// %8.
 std::string gelu(const std::string& x, const std::string& argument, const std::string& inner) {
   return cat(argument, "%9 = ", inner, " %8 : f32[12,24]\n%10 = constant 1 : f32[12,24]\n",
              "%11 = add %9 %10 : f32[12,24]\n%12 = mul ", x, " %11 : f32[12,24]\n%13 = constant 0.5 : f32[12,24]\n",
@@ -96,7 +97,7 @@ TEST(Product, StepsAreInTheOrderOfTheGroup) {
 
 TEST(Product, WhatALibraryCannotDoIsNone) {
   const char* const others[] = {
-      "%3 = sin %2 : f32[12,24]\noutput \"y\" %3\n",                                    // the library has no sine
+      "%3 = sin %2 : f32[12,24]\noutput \"y\" %3\n",                                    // oneDNN has no sine
       "%3 = input \"r\" : f32[12,24]\n%4 = sub %3 %2 : f32[12,24]\noutput \"y\" %4\n",  // subtracts the product
       "%3 = input \"r\" : f32[12,24]\n%4 = exp %3 : f32[12,24]\n%5 = add %2 %4 : f32[12,24]\noutput \"y\" %5\n",
       "%3 = tanh %2 : f32[12,24]\noutput \"y\" %3\noutput \"z\" %2\n",  // stores two results
@@ -163,13 +164,14 @@ TEST(Library, EveryPlanIsADistinctSource) {
     ++points;
     return true;
   });
-  // three ways to divide the product among threads (by rows, by columns, not at all) times two formats (the tensors'
-  // own and the library's)
+  // There are three ways to divide the product among threads (by rows, by columns, not at all), each with two formats
+  // of the tensors (their own and the one that oneDNN chooses).
   EXPECT_EQ(points, 6);
   EXPECT_EQ(std::ssize(texts), points);
 }
 
-// The parts that the threads compute make up the whole result. Weights in panels are split between panels only.
+// If two threads divide the columns of a weight that has three panels of 64 columns, one thread computes one panel and
+// the other computes two: no panel is split.
 TEST(Library, PanelsAreAFormatOfTheLibrary) {
   const Told is = told(
       "%0 = input \"a\" : f32[12,32]\n%1 = input \"b\" : f32[3,32,64]\n%2 = contract %0 %1 \"mk,pkq->mpq\" : "

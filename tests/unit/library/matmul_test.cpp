@@ -1,5 +1,5 @@
-// Which groups the GPU libraries compute, and with which calls. tests/fake_gpu/libraries_gpu_test.py compares the
-// results of the calls with the oracle.
+// Which groups the GPU libraries cuBLASLt and hipBLASLt compute, and with which calls.
+// tests/fake_gpu/libraries_gpu_test.py compares the results of the calls with the oracle.
 #include "compiler/base/matmul.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ std::optional<MatmulCall> call_of(const std::string& text, const Machine& machin
   return call.ok() ? std::optional(*call) : std::nullopt;
 }
 
-// A product %2 of 12 x 20 by 20 x 24 in `dtype`, followed by the lines `more`.
+// Returns the lines of a graph: a product %2 of 12 x 20 by 20 x 24 in `dtype`, followed by the lines `more`.
 std::string after(const std::string& dtype, const std::string& more) {
   return cat("%0 = input \"a\" : ", dtype, "[12,20]\n%1 = input \"b\" : ", dtype,
              "[20,24]\n%2 = contract %0 %1 \"mk,kn->mn\" : ", dtype, "[12,24]\n", more);

@@ -47,7 +47,7 @@ TEST(Banks, VectorsTakeACycleForEveryWordOfALane) {
 }
 
 TEST(Banks, LanesThatShareAWordTakeItTogether) {
-  // lanes that hold the same element (replicated) load its word only once
+  // Lanes that hold the same element share one access to its bank.
   EXPECT_EQ(of_a_warp("[4] dim0=l0 l1", {1}).cycles, 1);
   EXPECT_EQ(of_a_warp("[1]", {32}).cycles, 1);
   EXPECT_EQ(of_a_warp("[32] dim0=l0 l1 l2 l3 l4", {64}, {}, false, 2).cycles, 32);
@@ -71,8 +71,8 @@ int64_t cycles_by_hand(const Layout& layout, const std::vector<int64_t>& strides
   }
   const bool splat = axis >= 0 && strides[axis] == 0;
   const int64_t phase = std::min<int64_t>(1 << lane_bits, banks * 4 / std::max<int64_t>(4, width * bytes));
-  // For each register (by its coordinates), each part of its vector and each phase: the distinct words that are
-  // accessed in each bank.
+  // The keys name a register (by its coordinates), a part of its vector and a phase. The values are the distinct words
+  // that are accessed in each bank.
   std::map<std::vector<int64_t>, std::map<int64_t, std::set<int64_t>>> reached;
   for (int64_t i = 0; i < layout.repeats(0); ++i)
     for (int64_t j = 0; j < layout.repeats(1); ++j)

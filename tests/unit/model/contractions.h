@@ -11,7 +11,8 @@
 
 namespace wl::testing {
 
-// All extents are multiples of the tiles' extents, so the boxes of the reuse analysis are exact.
+// A product whose extents are multiples of the tiles' extents, so the reuse analysis counts elements and cache lines
+// exactly.
 inline constexpr const char* kEven = R"(graph {
   %0 = input "a" : f32[48,64] normal(0,1)
   %1 = input "b" : f32[64,192] normal(0,1)
@@ -24,7 +25,7 @@ inline constexpr const char* kTransposed = R"(graph {
   %2 = contract %0 %1 "bmk,bnk->bmn" : f32[2,24,192]
   output "y" %2
 })";
-// No extent is a multiple of a tile's extent.
+// A product of which no extent is a multiple of a tile's extent.
 inline constexpr const char* kOdd = R"(graph {
   %0 = input "a" : f32[37,70] normal(0,1)
   %1 = input "b" : f32[70,101] normal(0,1)
@@ -46,7 +47,8 @@ struct Scheduled {
   std::string plan;
   Kernel kernel;
 };
-// Returns kernels of `count` uniformly drawn legal schedules, for a machine with this number of threads.
+// Returns the plans and kernels of `count` uniformly drawn legal schedules, for an AVX-512 machine with this number of
+// threads.
 inline std::vector<Scheduled> scheduled(const char* text, int threads, int count, uint64_t seed) {
   const Graph graph = parse(text).value();
   Machine machine;

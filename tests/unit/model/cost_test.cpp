@@ -26,12 +26,12 @@ Cost map_of(int64_t elements) {
                     "]\n  output \"y\" %1\n}"));
 }
 
-// Cost::busy equals a kernel's time without the launch if its blocks fill the machine, and is less if they leave
-// multiprocessors idle.
+// Cost::busy equals a kernel's time without the launch overhead if the kernel's blocks fill the GPU, and is less if
+// they leave multiprocessors idle.
 TEST(Cost, BusyIsLessThanTheTimeOfWhatLeavesUnitsIdle) {
   const double launch = rates_of({.target = target_named("cuda:sm_90a").value()}).launch_us;
   for (const Cost& cost : {map_of(1 << 24), product(1 << 16)}) {
-    // `busy` and the time without the launch differ only because the last blocks do not fill the machine.
+    // Cost::busy and the time without the launch overhead differ only because the last blocks do not fill the GPU.
     EXPECT_NEAR(cost.busy, cost.micros - launch, 0.05 * cost.micros);
     EXPECT_GT(cost.busy, 1);
   }
@@ -41,8 +41,8 @@ TEST(Cost, BusyIsLessThanTheTimeOfWhatLeavesUnitsIdle) {
   }
 }
 
-// If arithmetic limits the time, a product takes the time of the f32 product divided by the relative rate in the
-// target's row: for f64 the rate of lanes, for 16-bit floats that of matrix instructions.
+// If arithmetic limits the time, a product takes the time of the f32 product divided by the rate of its type relative
+// to f32 (Target::arithmetic): for f64 the rate of lanes, for 16-bit floats that of matrix instructions.
 TEST(Cost, ProductsArePricedAsTheLoweringMakesThem) {
   const auto product_of = [](std::string_view dtype) {
     const std::string type = cat(dtype, "[4096,4096]");
@@ -56,7 +56,7 @@ TEST(Cost, ProductsArePricedAsTheLoweringMakesThem) {
   EXPECT_NEAR(f64.micros, f32.micros / target_named("cuda:sm_90a").value()->arithmetic.f64, 0.1 * f64.micros);
 }
 
-// If two products each leave half of the machine idle, packing them saves at least the time of one launch.
+// If two products each leave half of the GPU idle, packing them into one kernel saves at least the time of one launch.
 TEST(Cost, PackedKernelsShareTheMachine) {
   const auto products = [](int count) {
     std::string text = "graph {\n  %0 = input \"x\" : f32[512,512]\n", outputs;

@@ -26,8 +26,8 @@ TEST(CpuCost, CountsEveryStepOnce) {
       const CpuWork work = cpu_work(each.kernel, one_thread());
       double products = 0;
       for (const auto& [micro, steps] : work.micro) products += steps * micro.height;
-      // `rows` is the number of rows times the depth. Each panel of columns has `rows` products, so `products` is a
-      // multiple of `rows`.
+      // `rows` is the number of rows times the depth of K. In each strip of columns as wide as a tile, steps times tile
+      // heights add up to `rows`, so `products` is a multiple of `rows`.
       const double rows = text == testing::kEven ? 48 * 64 : text == testing::kOdd ? 37 * 70 : 16 * 72;
       EXPECT_NEAR(products / rows, std::round(products / rows), 1e-6) << each.plan << "\n" << print(each.kernel);
       EXPECT_GE(products, rows);
@@ -62,7 +62,8 @@ Kernel kernel_of(const char* text, const std::string& choices) {
   return lower(graph, domain, space.schedule(point), machine).value();
 }
 
-// With nc = 768, the 784 columns take two turns: twelve full tiles of four vectors, then one tile of one vector.
+// With nc = 768, the loop over blocks of columns has two iterations for 784 columns: the first has twelve tiles of four
+// vectors each, and the second has one tile of one vector.
 TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
   constexpr const char* kColumns = R"(graph {
   %0 = input "a" : f32[6,64] normal(0,1)
@@ -78,8 +79,8 @@ TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
   EXPECT_DOUBLE_EQ(work.micro[1].second, 12 * 64);
 }
 
-// Transposed tiles of seven pixels by two vectors of filters have no empty lanes. With skip_padding, the image's first
-// and last row skip one of the three rows of taps, which lies in the padding.
+// Transposed tiles (up to eight pixels of an image row by two vectors of filters) have no empty lanes. With
+// skip_padding, the image's first and last row skip the one of the three rows of taps that lies in the padding.
 TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
   // An image of 15 rows is copied in blocks of 12 and 3 rows.
   for (const auto& [side, nc, tiles] : {std::tuple{7, 0, 1}, {15, 192, 2}})
@@ -101,8 +102,8 @@ TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
     }
 }
 
-// Only the steps inside the lower triangle are counted, about half of all steps, even if there are so many tiles that
-// the count is not exact.
+// Only the steps inside the lower triangle, about half of all steps, are counted. This holds even if there are so many
+// tiles that the model estimates the count.
 TEST(CpuCost, AMaskedProductHasTheStepsThatCount) {
   for (const auto& [n, beyond] : {std::pair{256, 0.15}, {4096, 0.02}}) {
     const std::string type = cat("[", n, ",", n, "]"), left = cat("graph {\n  %0 = input \"a\" : f32", type);
@@ -130,8 +131,8 @@ TEST(CpuCost, AMaskedProductHasTheStepsThatCount) {
   }
 }
 
-// The kernel reads two vectors of each row. If rows are four cache lines apart, hardware prefetchers follow them and
-// all rows count as one stream; if they are eight lines apart, each row is a stream.
+// The kernel reads two vectors of each row of the right operand. If these rows are four cache lines apart, hardware
+// prefetchers follow them and all rows count as one stream; if they are eight lines apart, each row is a stream.
 TEST(CpuCost, RowsThatPrefetchersFollowAreOneRun) {
   for (const int columns : {64, 128}) {
     const std::string text =
@@ -153,8 +154,8 @@ TEST(CpuCost, RowsThatPrefetchersFollowAreOneRun) {
   }
 }
 
-// The operand fits no cache. If the tile's width does not divide the number of columns, clang masks all loads of the
-// last tile, gcc only those of its second vector. Packed rows are padded and need no masks.
+// The right operand fits no cache. If the tile's width does not divide the number of columns, clang masks all loads of
+// the last tile, gcc only those of its second vector. Packed rows are padded and need no masks.
 TEST(CpuCost, MaskedLoadsAreClangs) {
   constexpr const char* kLarge = R"(graph {
   %0 = input "a" : f32[8,4096] normal(0,1)
@@ -205,8 +206,8 @@ TEST(CpuCost, MicroKernelsCostWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(cpu_ns(work, cost) - before, 2500);
 }
 
-// A step of three rows by two vectors takes eight slots, the minimum, of which its loads use five. Prefetches that
-// exceed the other three slots make the step longer.
+// A step of a micro-kernel takes at least the time of eight multiply-adds. With three rows and two vectors it has five
+// loads, each of which takes the time of one multiply-add. Three prefetches fit beside them; more make the step longer.
 TEST(CpuCost, HintsTakeThePlacesOfLoads) {
   const Machine machine = one_thread();
   CpuWork work;
@@ -219,14 +220,15 @@ TEST(CpuCost, HintsTakeThePlacesOfLoads) {
   EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 8);
   EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);
   EXPECT_DOUBLE_EQ(ns(14, 2, 4, cost), 28);
-  // The measured time of a step is that without prefetches, so prefetches for which the step has no free slots make it
-  // longer.
+  // A measured time of a step is that without prefetches. If loads and prefetches take longer than the measured time,
+  // their time counts.
   cost.step_ns[{"gcc", 3, 2}] = 9 / cost.fma_per_ns;
   EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 9);
   EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);
 }
 
-// Four independent products hide each other's latency, so the rate in the target's row limits the time.
+// Four independent products (two by two accumulator registers) hide each other's latency, so the time is given by the
+// target's rate of matrix instructions.
 TEST(CpuCost, TileRegistersMultiplyAtTheRateOfTheRow) {
   const Graph graph = parse(R"(graph {
   %0 = input "a" : bf16[256,512,2]

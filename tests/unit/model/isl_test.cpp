@@ -1,5 +1,5 @@
-// Compares the boxes of the reuse analysis with isl's exact counts (`count_val`), at sizes for which a walk over every
-// access would take long. Skipped where libisl-dev is not installed.
+// Compares the numbers of elements and cache lines of the reuse analysis with exact counts by isl (Integer Set
+// Library), at sizes for which a walk over every access would take long. Skipped where libisl-dev is not installed.
 #include <gtest/gtest.h>
 
 #include "compiler/model/reuse.h"

@@ -34,7 +34,7 @@ Counted count_turn(const Kernel& kernel, int loop) {
   return out;
 }
 
-// Returns the index (in Reuse) of the first loop in the kernel's body. The launch and the loops for the block's
+// Returns the index in Reuse::loops() of the first loop in the kernel's body. The launch and the loops for the block's
 // variables come before it.
 int first_loop_of_body(const Reuse& reuse) {
   int loop = 0;
@@ -80,7 +80,7 @@ TEST(Reuse, BoxesOfTailsAndWindowsAreClose) {
   EXPECT_LT(std::exp(worst), 1.7);
 }
 
-// Counts the misses of a fully associative cache with least-recently-used replacement.
+// Counts the misses of a fully associative cache of `lines` cache lines with least-recently-used replacement.
 int64_t lru_misses(const Kernel& kernel, int64_t lines) {
   std::list<int64_t> order;
   std::unordered_map<int64_t, std::list<int64_t>::iterator> where;

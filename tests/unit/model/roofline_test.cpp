@@ -1,4 +1,5 @@
-// The floor is a time that no correct kernel can beat, yet so high that impossible times are rejected.
+// The floor of a group (floor_ns) is a time that no correct kernel of it can beat, yet so high that impossible times
+// are rejected.
 #include "compiler/model/roofline.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +58,7 @@ TEST(Floor, CountsMultiplyAdds) {
   EXPECT_LT(floor_ns(product_of(1024, "i32"), machine), f32) << "products of integers may be several in a lane";
 }
 
-// The floor does not count rows that are not looked up, nor elements that a select or a slice drops.
+// The floor does not count elements that a slice drops.
 TEST(Floor, DoesNotCountWhatAKernelMayLeaveOut) {
   const Graph sliced = parse(R"(graph {
   %0 = input "x" : f32[1048576]
@@ -70,8 +71,8 @@ TEST(Floor, DoesNotCountWhatAKernelMayLeaveOut) {
   EXPECT_EQ(floor_ns(sliced, machine), machine.target->peak.launch_ns);
 }
 
-// If a factor is multiplied by a mask, the floor counts neither the products that are zero nor the elements that need
-// not be read.
+// If a factor of a product is multiplied by a mask, the floor does not count the multiplications by elements that the
+// mask makes zero.
 TEST(Floor, DoesNotCountProductsThatPlacesLeaveOut) {
   const Graph masked = parse(R"(graph {
   %0 = input "x" : f32[1024,1024]

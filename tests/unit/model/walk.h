@@ -1,4 +1,4 @@
-// The reference for the reuse analysis: walks the accesses of a kernel's first thread one by one.
+// Walks the memory accesses of a kernel's first thread one by one, as a reference for tests of the reuse analysis.
 #pragma once
 
 #include <functional>

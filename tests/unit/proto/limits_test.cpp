@@ -29,7 +29,7 @@ std::string refusal(const absl::Status& status) {
   return std::string(status.message());
 }
 
-// Changes a record that is valid otherwise, corrects its digest, and returns the error.
+// Changes a record that is valid otherwise, corrects its digest, and returns the error of converting it from a message.
 std::string refusal_of_record(const std::function<void(KernelRecord&)>& change) {
   Random r(3);
   KernelRecord record = random_record(r);
@@ -168,7 +168,8 @@ TEST(Limits, RequestsAreCheckedToo) {
   EXPECT_EQ(refusal(check_fields(worker)), "message field RegisterWorkerRequest.name: expected a value, found none");
 }
 
-// A store may contain labels and messages that are older than the limits, so these are cut when they are sent.
+// A store may contain labels and error messages that were written before there were limits and exceed them. They are
+// cut when they are sent.
 TEST(Limits, WhatIsForPeopleIsCutWhenItIsSent) {
   Job job;
   job.name = "jobs/1";

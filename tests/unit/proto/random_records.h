@@ -190,7 +190,7 @@ inline KernelRecord random_record(Random& r) {
 }
 inline TuneOptions random_options(Random& r) {
   TuneOptions out;
-  // The binding has a name for every field, so this does not compile when TuneOptions gets another field.
+  // This structured binding names every field of TuneOptions, so it does not compile when another field is added.
   auto& [target, trials, budget_s, seed, strategy, effort, cover, cold, require_cached, retune, at_once, kernels_alone,
          libraries, device] = out;
   target = "cpu" + r.word();

@@ -81,13 +81,14 @@ TEST(Wire, BytesComeBackEqual) {
   EXPECT_EQ(decode_record("\xff\xff\xff").status().code(), absl::StatusCode::kDataLoss);
 }
 
-// For any bytes that parse as a record, decode_names() returns the names of the parsed message.
+// For any bytes that parse as a message of a record, decode_names() returns the digest, key and environment of that
+// message.
 TEST(Wire, NamesOfARecordAreThoseOfItsMessage) {
   Random r(test_seed(1));
   google::protobuf::LogHandler* const logged = google::protobuf::SetLogHandler(nullptr);
   int readable = 0, refused = 0;
   for (int64_t i = 0; i < scaled(4000); ++i) {
-    // Two concatenated messages parse as one, with the fields of the second.
+    // Two concatenated protobuf messages parse as one message with the fields of the second.
     std::string bytes = encode(random_record(r));
     if (r.flip()) bytes += encode(random_record(r));
     if (r.flip()) bytes = mutated(bytes, r);

@@ -1,5 +1,5 @@
-// The real library, where installed, accepts every description of a product without a device. tests/conformance
-// compares the constants and sizes used here with the library's header.
+// The real cuBLASLt, where installed, accepts every description of a product, even without a GPU. tests/conformance
+// compares the constants and sizes of runtime/matmul_library.h with the header of cuBLASLt.
 #include "runtime/matmul_library.h"
 
 #include <gmock/gmock.h>

@@ -167,7 +167,7 @@ void check_scratch(long, void* const* args, char* scratch) {
 }
 
 struct Waiting {
-  long block = 0;  // number of the block that waits until all others have ended
+  long block = 0;  // number of the block that waits until all other blocks have ended
   int others = 0;
   std::atomic<int> ended{0};
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -180,8 +180,8 @@ void wait_for_others(long block, void* const* args, char*) {
   ++run.ended;
 }
 
-// One block waits until all others have ended. The thread that runs it cannot run the rest of its blocks meanwhile, so
-// the second thread has to take them.
+// One block waits until all other blocks have ended. The thread that runs it cannot run the rest of its share of the
+// blocks meanwhile, so the second thread has to take these.
 TEST(Pool, AThreadThatHasEndedTakesBlocksOfOthers) {
   constexpr int kGrid = 16;
   for (const long block : {0, kGrid / 2}) {
@@ -206,7 +206,7 @@ TEST(Pool, ScratchIsAlignedAndSpoiled) {
   EXPECT_EQ(ok, 8);
 }
 
-// Block 5 reports an index of 9 on an axis of extent 4.
+// A kernel whose block 5 reports an index that is out of bounds: 9 on an axis of extent 4.
 void tell(long block, void* const*, char* scratch) {
   auto* outside = reinterpret_cast<int64_t*>(scratch + 64);
   if (block == 5) outside[0] = 4, outside[1] = 9;

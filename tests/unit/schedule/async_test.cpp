@@ -108,7 +108,8 @@ TEST(RegisterStages, LetNoStepBeginWithARead) {
   }
 }
 
-// An operand that needs elementwise work is copied through registers, but into the same ring as the other operand.
+// An operand that needs elementwise work is copied through registers, but into the same slots of the ring buffer as the
+// other operand, which is copied asynchronously.
 TEST(AsyncCopies, AreOfOperandsThatNeedNoWork) {
   const Kernel kernel = product(3, R"(graph {
   %0 = input "a" : f32[64,200] normal(0,1)

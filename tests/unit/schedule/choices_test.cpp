@@ -21,7 +21,8 @@ using ::testing::HasSubstr;
 
 constexpr std::string_view kTargets[] = {"cpu:avx512", "cpu:generic", "cuda:sm_90a", "sim:hip"};
 
-// Visits the space of every golden group on every kind of target. Together they include all kinds of kernel.
+// Visits the space of every golden group on every target of kTargets. Together these spaces include all kinds of
+// kernel.
 void each_space(const std::function<void(const Space&, bool gpu)>& visit) {
   for (const testing::Golden& golden : testing::kGoldens)
     for (const std::string_view target : kTargets) {
@@ -57,7 +58,8 @@ TEST(Choices, HaveOneNameAndOneMeaning) {
   EXPECT_EQ(value_text(kVector, 16), "16");
 }
 
-// Checks the column `kinds` of the table: a space has only choices of its kind, and each choice is in some space.
+// Checks the column `kinds` of choices.def: a space has only choices of its own kind of kernel, and each choice occurs
+// in some space.
 TEST(Choices, AreThoseOfTheirKindsOfKernel) {
   std::set<Choice> seen;
   each_space([&](const Space& space, bool gpu) {
@@ -72,8 +74,8 @@ TEST(Choices, AreThoseOfTheirKindsOfKernel) {
       EXPECT_TRUE(shared || belongs_to(*axis.choice, space.kind, gpu)) << axis.name << " of " << space.prefix;
     }
   });
-  // Choices that these spaces need not have: some belong to libraries (tests/unit/library) or to large products
-  // (contract/raster_test.cpp, rounds_test.cpp).
+  // Choices that the spaces of golden groups need not have; some belong to libraries (tests/unit/library) or products
+  // that are larger than those groups (contract/raster_test.cpp, rounds_test.cpp).
   for (const Choice rare : {kPrefetchLastPhase, kOnlineChunk, kCacheBlockRows, kRegisterRows, kColumnPlanes, kDivided,
                             kOwnFormat, kAlgorithm, kRasterRows, kCopyingWaves, kTilesByDie, kTma})
     seen.insert(rare);

@@ -1,4 +1,4 @@
-// Compares a kernel, as the interpreter runs it, with the oracle.
+// Compares the results that the interpreter computes with a kernel with those of the oracle.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ namespace wl::testing {
 
 class ContractionText {
  public:
-  // `most`: about the largest number of multiplications. `dtype`: the operands' dtype; "" for any.
+  // `most`: about the largest number of multiplications of the contraction. `dtype`: the operands' dtype; "": any.
   ContractionText(uint64_t seed, int64_t most, const char* dtype = "") : state_(seed * kGolden + 1) {
     static constexpr int64_t kExtents[] = {1, 2, 3, 5, 8, 16, 17, 24, 33, 40, 64, 70, 128, 131};
     int64_t products = 1;

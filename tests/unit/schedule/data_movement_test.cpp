@@ -126,7 +126,8 @@ TEST(PersistentBlocks, TakeRowAfterRowAndKeepWhatRowsShare) {
   EXPECT_EQ(kernel.buffers[kernel.body.front().slice.buffer].name, "gamma");
 }
 
-// 75 chunks of 4 rows are divided among 6 blocks: the first three blocks run 13 iterations, the others 12.
+// The 300 rows form 75 chunks of 4 rows, which are divided among 6 blocks: the first three blocks run 13 iterations,
+// the others 12.
 TEST(PersistentBlocks, ShareRowsThatDoNotDivideThem) {
   const Kernel kernel = lowered(kNorm, {{kPersistent, 1}, {kMinBlocks, 2}, {kTeam, 32}, {kTeams, 4}}).kernel;
   const std::string text = print(kernel);
@@ -154,8 +155,8 @@ constexpr const char* kBias = R"(graph {
   output "y" %3
 })";
 
-// A row has four column tiles, so the number of blocks is a multiple of four, and each block always computes the same
-// column tile.
+// The result is four tiles wide. So the number of blocks is a multiple of four, and all tiles of a block lie in the
+// same columns.
 TEST(PersistentBlocks, OfTilesKeepToOneColumn) {
   const Kernel kernel =
       lowered(kBias, {{kPersistent, 1}, {kMinBlocks, 2}, {kVector, 4}, {kTeam, 32}, {kTeams, 1}}).kernel;

@@ -1,4 +1,4 @@
-// Random products of narrow elements, which machines with dot-product instructions multiply as words.
+// Random products of narrow elements, which machines with dot-product instructions multiply as words of 32 bits.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Products of narrow elements: every schedule computes its graph, with dot-product instructions on words and without.
+// Products of narrow elements: every schedule computes its graph, with dot-product instructions on words of 32 bits and
+// without them.
 #include "compiler/schedule/contract/dot.h"
 
 #include <gtest/gtest.h>
@@ -65,8 +66,8 @@ TEST(Dot, RandomProductsMeanTheirGraphs) {
   }
 }
 
-// Images are copied in words: with transposed tiles or untransposed ones, with strides, and with channels that do not
-// fill their last word.
+// Convolutions of narrow elements, whose images are copied in words: with transposed tiles or untransposed ones, with
+// strides, and with channels that do not fill their last word.
 TEST(Dot, RandomConvolutionsMeanTheirGraphs) {
   int kernels = 0, dots = 0, copied = 0, turns = 0, panels = 0;
   const uint64_t first = testing::test_seed(20261127);
@@ -103,7 +104,8 @@ TEST(Dot, RandomConvolutionsMeanTheirGraphs) {
   }
 }
 
-// The second operand's words lie in memory in the order in which the product reads them, so they are not packed.
+// The words of the right operand lie in memory in the order in which the kernel reads them, so the kernel does not pack
+// this operand.
 TEST(Dot, PanelsOfWordsArePackedNowhere) {
   const Machine machine = machine_with(std::string_view("cpu:avx512_bf16"));
   const Graph group = parsed(R"(graph {
@@ -121,8 +123,8 @@ TEST(Dot, PanelsOfWordsArePackedNowhere) {
   }
 }
 
-// On a target without dot products, words are split into elements. A kernel that takes or multiplies wrong elements is
-// refused or computes wrong results.
+// On a target without dot-product instructions, a kernel splits words into elements and multiplies these. A kernel that
+// takes or multiplies wrong elements is refused or computes wrong results.
 TEST(Dot, DamagedPartsAreCaught) {
   const Machine machine = machine_with(std::string_view("cpu:avx2"));  // a target that cannot multiply words
   const Graph group = parsed(R"(graph {

@@ -1,4 +1,4 @@
-// Groups of every loop class, machines, and the points that a test tries.
+// Small groups of every loop class, machines, and samples of the points of a space.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ inline Machine machine_with(std::string_view target) {
   return machine;
 }
 
-// Most sizes are no multiples of tiles, so that every tail occurs.
+// Most extents are no multiples of the extents of tiles, so that kernels have all kinds of partial tiles.
 inline constexpr const char* kGroups[] = {
     R"(graph {
   %0 = input "x" : f32[2,5,2] normal(0,1)
@@ -123,8 +123,8 @@ inline constexpr const char* kGroups[] = {
   %5 = sub %3 %4 : f32[11,1]
   output "y" %5
 })",
-    // Convolutions: padded, strided, dilated, and of several images. To some, a value per channel is added for every
-    // pixel or for every image.
+    // Convolutions: one of two padded images, with a bias for each channel; one in which each channel has its own
+    // filter, with stride and dilation; and one with a single tap, of every second pixel.
     R"(graph {
   %0 = input "x" : f32[2,3,9,11] normal(0,1)
   %1 = input "w" : f32[19,3,3,3] normal(0,1)

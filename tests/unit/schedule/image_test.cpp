@@ -1,5 +1,5 @@
-// Contractions over windows of an image that is copied once: every schedule computes its graph, for any stride,
-// dilation, padding, grouping and number of spatial axes.
+// Convolutions that copy the image (or a part of it) once instead of each of its windows: every schedule computes its
+// graph, for any stride, dilation, padding, grouping and number of spatial axes.
 #include "compiler/domain/image.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(Image, RandomConvolutionsMeanTheirGraphs) {
   }
 }
 
-// Convolutions with channels last, in which the window belongs to the operand of rows.
+// Convolutions with channels last, in which the windows of the image are the operand that supplies the product's rows.
 TEST(Image, RandomConvolutionsOfChannelsLastMeanTheirGraphs) {
   int kernels = 0, windows = 0, inner = 0, rows = 0, planes = 0, skipped = 0;
   const uint64_t first = testing::test_seed(20261127);
@@ -100,8 +100,8 @@ TEST(Image, RandomConvolutionsOfChannelsLastMeanTheirGraphs) {
   }
 }
 
-// Weights in panels, multiplied by transposed tiles (pixels by vectors of filters) or untransposed ones (a panel's
-// filters by vectors of pixels).
+// Convolutions with weights in panels, computed in transposed tiles (pixels by vectors of filters) or untransposed ones
+// (a panel's filters by vectors of pixels).
 TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
   int kernels = 0, turned = 0, copied = 0, packed = 0, skipped = 0, uneven = 0;
   const uint64_t first = testing::test_seed(20261126);

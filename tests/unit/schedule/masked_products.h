@@ -48,7 +48,7 @@ class MaskedProductText {
   }
   int input(const std::string& name, const std::string& letters) { return add(cat("input \"", name, "\""), letters); }
 
-  // A comparison of two coordinates, or of a coordinate with a constant.
+  // Adds a node that compares two coordinates of an element, or a coordinate with a constant. Returns its number.
   int condition(const std::string& letters, const std::string& places) {
     const auto axis = [&](char letter) { return letters.find(letter); };
     const char first = places[below(2)], second = first == places[0] ? places[1] : places[0];

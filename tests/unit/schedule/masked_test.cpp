@@ -82,8 +82,8 @@ Graph squares(int64_t n, Mask left, Mask right, Mask result) {
 
 constexpr Mask kNone = Mask::kNone;
 
-// expect_masked_meaning() lowers a product at some of the points whose schedules are `wanted`, expects that the
-// kernels compute the product, and adds to these counts.
+// expect_masked_meaning() lowers a product at some of the points whose schedules are `wanted`, expects that the kernels
+// compute the product, and counts in a MaskedCount these kernels and the calls whose product has a mask.
 struct MaskedCount {
   int kernels = 0, masks = 0;
 };
@@ -120,7 +120,7 @@ TEST(Masked, RandomProductsMeanTheirGraphs) {
   }
 }
 
-// If the depth is divided into blocks, the range of the depth that a tile needs may begin or end inside a block.
+// If the loop over k is divided into blocks, the range of k that a tile needs may begin or end inside a block.
 TEST(Masked, RandomProductsInBlocksOfDepthMeanTheirGraphs) {
   MaskedCount tally;
   const uint64_t first = testing::test_seed(20261124);
@@ -158,7 +158,7 @@ TEST(Masked, ATriangleHasHalfOfTheProducts) {
     }
 }
 
-// Elements that are never multiplied are not packed, so they are not read.
+// Elements of a triangular factor that the mask makes zero are not packed, so they are not read.
 TEST(Masked, OnlyTheTriangleIsRead) {
   const std::vector<std::pair<Choice, int64_t>> choices = {{kKc, 0}, {kNc, 0}, {kColumnTasks, 1}};
   for (const Mask mask : {Mask::kLower, Mask::kUpper}) {

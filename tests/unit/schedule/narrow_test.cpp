@@ -1,4 +1,5 @@
-// Products whose right operand is computed from narrow elements, either where it is read or when it is packed.
+// Products whose right operand is computed from narrow elements (a weight that is converted to wider elements), either
+// in each read of it or once, when the operand is packed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,7 +77,8 @@ TEST(Narrow, FewRowsWidenAWeightWhereItLies) {
   }
 }
 
-// Elementwise work that takes longer than loading a packed copy is done only once, by packing.
+// If the elementwise work on an operand takes longer than loading a packed copy of it, the work is done only once, when
+// the operand is packed.
 TEST(Narrow, WorkThatIsDoneInPlaceIsLittle) {
   const Machine machine = machine_with(std::string_view("cpu:avx512"));
   const auto computed = [&](const std::string& work) {

@@ -144,8 +144,8 @@ TEST(OnePass, RandomGroupsMeanTheGraph) {
   std::printf("%d groups, %d in turns, %d kernels; choices: %d limited, %d with a rest, %d with both\n", groups,
               turning, kernels, limited, with_rest, limited_rest);
   EXPECT_GT(turning, groups / 2);
-  // A small sample of groups may happen to have no choice that is limited or has a rest, so these counts are not
-  // checked.
+  // In a small sample of groups, perhaps no group has a way to stitch it that skips turns (`limited`) or has a shorter
+  // last turn (`with_rest`), so these counts are not checked.
   if (wanted < 20) return;
   EXPECT_GT(limited, 0);
   EXPECT_GT(with_rest, 0);

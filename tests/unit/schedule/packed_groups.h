@@ -50,7 +50,8 @@ inline constexpr const char* kTwoMaps = R"(graph {
 
 inline constexpr const char* kPacked[] = {kThreeProducts, kRowsAndColumns, kMapAndProduct, kTwoMaps};
 
-// Scores and the product that reads them, which are stitched on machines with lanes, and packed with another product.
+// Scores and a product that reads their exponentials, as in attention; and another product of the same inputs. On
+// machines with lanes, the former are stitched and then packed with the latter.
 inline constexpr const char* kScoresAndProduct = R"(graph {
   %0 = input "q" : f32[2,32,8] normal(0,1)
   %1 = input "k" : f32[2,48,8] normal(0,1)

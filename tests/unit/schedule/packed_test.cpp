@@ -73,7 +73,8 @@ TEST(Packed, PointsAreCountedWithoutAWalk) {
   }
 }
 
-// On this target, the products' spaces have millions of points. They are not counted, since that would take seconds.
+// On cuda:sm_80, the spaces of the products have millions of points, which are not counted, since that would take
+// seconds.
 TEST(Packed, LargeSpacesAreNotCounted) {
   const Machine machine = machine_with("cuda:sm_80");
   const std::string text = absl::StrReplaceAll(testing::kThreeProducts, {{"f32", "bf16"}, {"24", "512"}});
@@ -116,8 +117,8 @@ TEST(Packed, WhatIsNoSetOfKernelsIsRefused) {
               ::testing::HasSubstr("the group is connected"));
 }
 
-// The sections of a packed kernel use the same memory without barriers, because no block runs two sections.
-// check_barriers() reports an error if a block runs two.
+// The sections of a packed kernel use the same shared memory and no barriers separate them, because no block runs two
+// sections. check_barriers() reports an error if a block runs two.
 TEST(Packed, SectionsNeedNoBarriersBetweenThem) {
   const Machine machine = machine_with("sim:cuda");
   const Graph group = parsed(testing::kThreeProducts);
@@ -132,7 +133,7 @@ TEST(Packed, SectionsNeedNoBarriersBetweenThem) {
   EXPECT_FALSE(check_barriers(kernel).ok());
 }
 
-// Packs the parts of random pairs of groups. In half of the pairs, both parts may read one input.
+// Packs two random groups into one kernel. In half of the cases, both groups may read the same input.
 TEST(Packed, RandomPairsMeanTheirGraphs) {
   const uint64_t first = testing::test_seed(20261123);
   const auto wanted = static_cast<int>(testing::scaled(400));

@@ -1,4 +1,5 @@
-// Kernels of several passes: the rules of the verifier, and how rows are divided among blocks.
+// Kernels that run over their grid several times (passes): the rules of the verifier, and how rows are divided among
+// blocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +63,7 @@ TEST(Passes, KeepNothingElse) {
               HasSubstr("a workspace for one pass"));
 }
 
-// The blocks work in pairs: the block of a pair that ends last adds the elements of both.
+// The blocks work in pairs: the block of a pair that ends last adds the elements of both blocks.
 constexpr const char* kCounted =
     R"(kernel "k" target="cpu:generic" grid=4 threads=1 unroll=1 accumulators=1 compiler="gcc" {
   p0 = in "x" : f32 [4]
@@ -144,8 +145,8 @@ TEST(Parts, GiveEveryBlockSomething) {
         }
 }
 
-// The first seed divides rows among blocks if there are fewer rows than the machine can compute at the same time. It
-// never divides rows if there are many.
+// The first seed divides each row among several blocks if there are fewer rows than the machine can compute at the same
+// time. It never does so if there are many rows.
 TEST(Parts, AreTheFirstChoiceOfFewLongRows) {
   const auto first = [](const char* target, const char* text, bool small) {
     Machine machine = testing::machine_with(target);

@@ -1,4 +1,4 @@
-// Every legal point can be lowered: tests all seeds and a sample of points, over random groups.
+// Every legal point of a space can be lowered. Tests all seeds and a sample of the other points, for random groups.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,12 +84,12 @@ TEST(SpaceLower, AWeightOfSeveralPanelsIsAlwaysPrefetched) {
   EXPECT_TRUE(ever(shallow, 0)) << "no row is so far ahead";
   EXPECT_TRUE(ever(in_panels(8, 2048, 1), 0)) << "it may be what another kernel has just stored";
   const std::string kernel = large.kernel(large.space.seeds[0]);
-  // Prefetches the row that lies 64 rows of 64 columns ahead.
+  // The kernel prefetches the row of the panel that lies 64 rows of 64 elements ahead.
   EXPECT_THAT(kernel, HasSubstr("+ 4096] strides [0,1] level 1"));
 }
 
-// While each of several row tiles is multiplied with a panel, it prefetches one cache line of every row of the next
-// panel, or of the next block of the depth, into the second-level cache. The last block prefetches nothing.
+// While several row tiles are multiplied with a panel, the loop of each tile prefetches one cache line of every row of
+// the next panel, or of the next block of rows, into the second-level cache. The last block of rows prefetches nothing.
 TEST(SpaceLower, WhatFollowsInAWeightIsFetchedWhileTilesTakeTurns) {
   const Product many = in_panels(56);
   const auto lowered = [](const Product& product, const char* choices) {
@@ -108,7 +108,7 @@ TEST(SpaceLower, WhatFollowsInAWeightIsFetchedWhileTilesTakeTurns) {
   EXPECT_EQ(count(lowered(in_panels(14), "kc=512 row_tiles_outermost=1")), std::pair(2, 0)) << "one tile, two lines";
 }
 
-// On AVX2, a row of 16 columns has two vectors but only one cache line, so it is prefetched once.
+// On AVX2, a panel's row of 16 columns has two vectors but only one cache line, so it is prefetched once.
 TEST(SpaceLower, ALineIsFetchedOnce) {
   const Graph graph = *parse(R"(graph {
   %0 = input "a" : f32[56,2048]
@@ -128,8 +128,8 @@ TEST(SpaceLower, ALineIsFetchedOnce) {
   int64_t hints = 0;
   testing::each_of(*kernel, InstrOp::kPrefetch,
                    [&](const Instr& instr) { hints += kernel->tiles[instr.args[0]].layout.count('r'); });
-  // Full row tiles and the partial one each prefetch the row that is read 64 iterations later, and a row of the next
-  // panel.
+  // The kernel has code for full row tiles and for the partial one. Each prefetches the row that is read 64 iterations
+  // later, and a row of the next panel.
   EXPECT_EQ(hints, 2 * 2) << print(*kernel);
 }
 

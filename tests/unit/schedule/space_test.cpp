@@ -111,8 +111,8 @@ TEST(Space, RowsOfALongSoftmaxPipelineAndStream) {
   EXPECT_LT(space.count(), 100'000u);
 }
 
-// Rows that fit only the second-level cache. The last phase of a row prefetches the next row, and all phases may be
-// fused although a row has several loops.
+// If a row fits only the second-level cache, its last phase prefetches the next row. All phases may be fused although a
+// row has several loops.
 TEST(Space, LongRowsAreFetchedLateAndPipeline) {
   const std::string full = "f32[64,10,4096]";
   const Space space = space_for(cat("graph {\n%0 = input \"x\" : ", full, "\n%1 = reduce_sum %0 axes=[1,2] : f32[64]",
@@ -143,8 +143,8 @@ TEST(Space, SmallOrUnalignedGroupsDoNotStream) {
   EXPECT_FALSE(streams(space_for(softmax(8, 1024))));
 }
 
-// The rows of a tile, and the values that all these rows read, must fit into the registers; a tile may have as many
-// rows as that allows.
+// A tile of a column reduction may have as many rows as fit into the registers together with the values that all these
+// rows read.
 TEST(Space, ColumnsThatReadSomethingInCommonAreRowsOfATile) {
   const auto heights = [](const Space& space) {
     std::set<int64_t> found;

@@ -49,8 +49,8 @@ inline constexpr const char* kHeads = R"(graph {
   output "y" %12
 })";
 
-// q, k and v are slices of one projection. Blocks divide the heads, and only the reshape of the input shows the heads'
-// axis.
+// Attention whose q, k and v are slices of one projection. Blocks divide the heads among them, although the input has
+// no axis of heads before the reshape.
 inline constexpr const char* kHeadsOfOneInput = R"(graph {
   %0 = input "qkv" : f32[16,72] normal(0,1)
   %1 = reshape %0 : f32[16,3,3,8]
@@ -99,7 +99,7 @@ inline constexpr const char* kNormThenProduct = R"(graph {
   output "y" %10
 })";
 
-// The norm uses vectors of two elements, and the product vectors of four.
+// A norm of rows, which uses vectors of two elements, and a product, which uses vectors of four.
 inline constexpr const char* kTwoWidths = R"(graph {
   %0 = input "x" : f32[32,22] normal(0,1)
   %1 = input "w" : f32[22,40] normal(0,1)
@@ -136,8 +136,8 @@ inline constexpr const char* kStoredAndRead = R"(graph {
   output "sum" %5
 })";
 
-// Groups that can be computed in one pass over the keys, in turns of 32 keys. First, causal attention with a mask of
-// positions: a row sees itself and earlier keys. The division comes after the product.
+// The next groups can be computed in one pass over the keys, 32 keys at a time (a turn). The first one is causal
+// attention: a row sees only the keys up to its own position. The division comes after the product.
 inline constexpr const char* kCausal = R"(graph {
   %0 = input "q" : f32[2,64,8] normal(0,1)
   %1 = input "k" : f32[2,96,8] normal(0,1)
@@ -162,8 +162,8 @@ inline constexpr const char* kCausal = R"(graph {
   output "y" %19
 })";
 
-// A row sees only keys that are at least 40 positions before it. The first 40 rows see no key, so their results are
-// NaN. There is no division by the sum.
+// Attention in which a row sees only keys that are at least 40 positions before it. The first 40 rows see no key, so
+// their results are NaN. There is no division by the sum.
 inline constexpr const char* kRowsWithoutKeys = R"(graph {
   %0 = input "q" : f32[64,8] normal(0,1)
   %1 = input "k" : f32[64,8] normal(0,1)
@@ -184,7 +184,8 @@ inline constexpr const char* kRowsWithoutKeys = R"(graph {
   output "y" %15
 })";
 
-// Two heads of queries for each head of keys; scores are scaled, and a mask of positions is added.
+// Attention with two heads of queries for each head of keys. Scores are scaled, and a mask of positions is added to
+// them.
 inline constexpr const char* kGroupedHeads = R"(graph {
   %0 = input "q" : f32[64,4,8] normal(0,1)
   %1 = input "k" : f32[64,2,8] normal(0,1)
@@ -214,8 +215,8 @@ inline constexpr const char* kGroupedHeads = R"(graph {
   output "y" %24
 })";
 
-// The number of keys is prime, so the last turn is shorter. One mask is over rows and keys, and each turn transposes
-// its part of it; another mask is over keys.
+// Attention over 149 keys, a prime number, so the last turn has fewer keys than the others. One mask is over rows and
+// keys, and each turn transposes its part of this mask; another mask is over keys.
 inline constexpr const char* kOddKeysAndMasks = R"(graph {
   %0 = input "q" : f32[1,128,3] normal(0,1)
   %1 = input "k" : f32[1,149,3] normal(0,1)
@@ -241,7 +242,7 @@ inline constexpr const char* kOddKeysAndMasks = R"(graph {
   output "y" %20
 })";
 
-// Attention with products of 16-bit floats. `type`: bf16 or f16.
+// Returns attention with products of 16-bit floats. `type`: "bf16" or "f16".
 inline std::string attention_of_halves(const std::string& type, int64_t queries, int64_t keys, int64_t depth,
                                        int64_t width) {
   const std::string rows = cat("[2,", queries, "]"), all = cat("[2,", queries, ",", keys, "]");
@@ -263,8 +264,8 @@ inline std::string drawn_attention_of_halves(uint64_t seed) {
   return attention_of_halves(seed % 2 == 0 ? "bf16" : "f16", queries, keys, draw({16, 20, 64}), draw({16, 24, 40}));
 }
 
-// Draws attention of narrow floats whose rows, keys and features fill fragments of matrix instructions. The number of
-// heads is drawn, and whether scores are f32 or rounded, scaled, causal, masked or biased, and divided before the
+// Draws attention of 16-bit floats whose rows, keys and features fill fragments of matrix instructions. Draws also the
+// number of heads, and whether scores are f32 or rounded, scaled, causal, masked or biased, and divided before the
 // second product.
 inline Graph drawn_resident_attention(uint64_t seed) {
   uint64_t state = seed;

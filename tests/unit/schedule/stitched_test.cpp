@@ -91,8 +91,8 @@ TEST(Stitched, OnePassMeansTheGraph) {
   EXPECT_GT(kernels, 60);
 }
 
-// The default schedule keeps values in registers if possible. It does so even if blocks of fewer rows, without that,
-// are needed to keep all multiprocessors busy.
+// The default schedule keeps values in registers from stage to stage if possible. It does so even if only blocks of
+// fewer rows, which cannot keep values in registers, would keep all multiprocessors busy.
 TEST(Stitched, TheDefaultKeepsValuesInRegisters) {
   for (const char* target : {"cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx950", "hip:gfx1201"})
     for (const int64_t width : {64, 128}) {
@@ -192,7 +192,7 @@ TEST(Stitched, PointsAreCountedWithoutAWalk) {
   }
 }
 
-// Returns the text of a whole stitched domain.
+// Returns a text with all choices of a stitched domain, so that tests can compare two domains.
 std::string text_of(const Domain& domain) {
   std::string text;
   for (const Stitched& choice : domain.stitch->choices) {

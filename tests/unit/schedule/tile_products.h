@@ -1,4 +1,4 @@
-// Random products of narrow elements, large enough for tile registers, with partial tiles along every axis.
+// Random products of narrow elements, large enough for tile registers (Intel AMX), with partial tiles along every axis.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,9 @@
 
 namespace wl::testing {
 
-// The left operand has any order of axes, or elementwise work. The right operand is stored by rows, by columns or in
-// panels of words. Some products have a batch, several loops over k, or work on the result.
+// Draws a product. Its left operand is stored in any order of axes, or has elementwise work. The right operand is
+// stored by rows, by columns or in panels of 32-bit words. Some products have a batch, several loops over k, or
+// elementwise work on the result.
 inline std::string tile_product(uint64_t seed) {
   uint64_t state = seed * kGolden;
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(split_mix(state) % n); };

@@ -1,5 +1,5 @@
-// Contractions that are computed in tile registers: every schedule computes its graph. Kernels that were damaged on
-// purpose are refused or compute wrong results.
+// Contractions that are computed in tile registers (Intel AMX): every schedule computes its graph. Kernels that were
+// damaged on purpose are refused or compute wrong results.
 #include "compiler/schedule/contract/tiles.h"
 
 #include <gmock/gmock.h>
@@ -33,8 +33,8 @@ std::vector<Point> points_in_tiles(const Space& space, size_t count, uint64_t se
                                [&](const Point& point) { return space.schedule(point)[kMatrix] != kNoMatrix; });
 }
 
-// A product that reads its operands in place and has two by two accumulator registers, partly filled: two tiles of 26
-// rows, in steps of 12 words.
+// A product whose kernel reads both operands in place, in steps of 12 words along k. Its 51 rows are computed in two
+// tiles of at most 26 rows, each with two by two accumulator registers that are partly filled.
 const char* const kProduct = R"(graph {
   %0 = input "a" : bf16[51,24,2] normal(0,1)
   %1 = input "b" : bf16[2,24,32,2] normal(0,1)
@@ -157,7 +157,7 @@ TEST(Tiles, RegistersAreRefusedWhereTheyDoNotFit) {
   });
   refused("not the instruction's fragments",
           [&](Kernel& k) { product(k, [&](Instr& i) { k.tiles[i.args[0]].layout.shape[1] -= 1; }); });
-  refused("not the instruction's fragments", [&](Kernel& k) {  // a tile register without rows
+  refused("not the instruction's fragments", [&](Kernel& k) {  // leaves a tile register without rows
     product(k, [&](Instr& i) { k.tiles[i.result].layout.shape[0] = k.tiles[i.args[0]].layout.shape[0] = 16; });
   });
   refused("a tile in tile registers is only moved and multiplied", [&](Kernel& k) {

@@ -51,8 +51,8 @@ class TrafficCounter {
   }
 
  private:
-  // Along an axis of stride 0, a slice has only one element, which is copied to all elements of the tile along this
-  // axis.
+  // Returns the number of different elements of memory that a load or store accesses. Along an axis of stride 0 there
+  // is only one, which all elements of the tile along this axis share.
   int64_t size(const Instr& instr, const Tile& tile) const {
     std::vector<int64_t> extents;
     int64_t total = 1;

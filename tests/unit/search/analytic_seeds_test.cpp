@@ -60,8 +60,8 @@ TEST(AnalyticSeeds, AreLegalDistinctAndAlikeEveryTime) {
   EXPECT_GE(best[kMr] * best[kNv], 16);
 }
 
-// A tile has at most the image's seven pixels, so tile heights of 8, 9, 12 and 14 give the same kernel. Seeds must be
-// different kernels.
+// The image's rows have seven pixels, and a tile has at most these, so tile heights (kMr) of 8, 9, 12 and 14 give the
+// same kernel. All seeds must give different kernels.
 TEST(AnalyticSeeds, AreOfDifferentKernels) {
   constexpr const char* kConvolution = R"(graph {
   %0 = input "x" : f32[64,7,7] normal(0,1)
@@ -94,7 +94,7 @@ TEST(AnalyticSeeds, ModelsAreSwitchedOffByName) {
 }
 
 // If there is a learned model, it orders the seeds instead of the analytic model. The learned model of this test
-// prefers low tiles; the analytic model does not.
+// prefers tiles of few rows; the analytic model does not.
 TEST(AnalyticSeeds, TheLearnedModelIsAskedFirst) {
   Opened group = open(kProduct, "cpu:avx512");
   group.space.expected_log_ns = [&space = group.space](const Point& point) {

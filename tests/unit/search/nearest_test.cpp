@@ -58,7 +58,8 @@ TEST(Nearest, OffersWhatWonNearbyOnce) {
   EXPECT_EQ(nearest_winners(here, tiles(), known, 1), (std::vector<Point>{{1}}));
 }
 
-// The winner on another target comes after the winners on this one. Its values are rounded to values of this space.
+// Plans that won on another target come after those that won on the target of the search. Their values are rounded to
+// values of the search's space.
 TEST(Nearest, OffersWhatWonOnOtherTargets) {
   const Graph here = graph_of(add_graph(64, 1024));
   const std::vector<KnownPlan> known = {

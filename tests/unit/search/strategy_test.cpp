@@ -33,7 +33,8 @@ uint64_t hash_of(const Point& point, uint64_t seed) {
   return h;
 }
 
-// Each axis has its own best value, independent of the other axes. One trial in ten fails, and times vary by 3 %.
+// Simulates a trial. Each axis of the space has its own best value, independent of the other axes. One trial in ten
+// fails, and times vary by 3 %.
 Observed measure(const Point& point, uint64_t seed) {
   double ns = 100;
   for (size_t i = 0; i < point.size(); ++i)
@@ -123,8 +124,8 @@ TEST_P(EveryStrategy, GuidedOnesBeatRandom) {
 INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, testing::ValuesIn(strategies().begin(), strategies().end()),
                          [](const auto& row) { return std::string(row.param.name); });
 
-// Simulates a register file: the product of the first three axes is the tile, and elements beyond 32 are spilled.
-// Larger tiles are faster up to 32 elements; beyond that, trials are incorrect.
+// Simulates a trial on a register file that holds a tile of 32 elements. The first three axes give the size of the
+// tile; elements beyond 32 are spilled. Up to 32 elements, larger tiles are faster; trials of even larger ones fail.
 Observed judged(const Point& point, bool facts) {
   const int64_t tile = int64_t{1} << (point[0] + point[1] + point[2]);
   Observed trial{point, true, 0};
@@ -163,7 +164,7 @@ TEST(Strategies, AskTheSeedsFirst) {
   EXPECT_EQ(points[1], space.seeds[1]);
 }
 
-// If a model is right up to a constant factor, faster points are found earlier than without it.
+// With a model that predicts times up to a constant factor, faster points are found earlier than without a model.
 TEST(Strategies, AskWhatAModelLikes) {
   const Space without = large_space();
   Space space = large_space();

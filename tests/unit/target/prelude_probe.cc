@@ -1,5 +1,6 @@
-// Compiled by prelude_test.cpp behind the text of the prelude, together with prelude_probe_memory.cc, once per compiler
-// and width. Prints "accuracy NAME ULPS", "absolute NAME ERROR" and, for each broken promise, "broken WHAT".
+// Compiled by prelude_test.cpp behind the text of the CPU prelude, together with prelude_probe_memory.cc, once per
+// compiler and vector width. Prints "accuracy NAME ULPS", "absolute NAME ERROR" and, for each function of the prelude
+// with a wrong result, "broken WHAT".
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -53,7 +54,8 @@ __attribute__((noinline)) double error(float got, long double want) {
   return std::fabs(static_cast<double>(got - want)) / ulp(rounded);
 }
 
-// Tests every `step`-th float, the special values, and additional arguments of ordinary size.
+// Measures the errors of the elementary function `vector` at every `step`-th float, at the special values, and at
+// additional arguments of ordinary size.
 template <class F, class S, class R>
 void measure(const char* name, F vector, S scalar, R reference, uint32_t step) {
   double worst = 0, worst_absolute = 0;

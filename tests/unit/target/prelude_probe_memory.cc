@@ -1,9 +1,10 @@
-// The second half of the probe, compiled after prelude_probe.cc: memory, casts, conditions and small floats; then
-// main().
+// The second half of the probe of the CPU prelude, compiled after prelude_probe.cc: tests of memory accesses, casts,
+// conditions and small floats, and main().
 
 namespace {
 
-// Loads the last elements before an inaccessible page, and stores some elements without changing those beyond them.
+// Tests loads of the last elements before an inaccessible page, and stores of some elements, which must not change the
+// elements beyond them.
 template <class V>
 void memory(const char* name) {
   typedef wl_e<V> T;
@@ -197,7 +198,8 @@ void half_precision() {
          "bf16 ties to even");
 }
 
-// MANTISSA stored bits, LARGEST the pattern of the largest finite number.
+// Tests the conversions `from` and `to` of an 8-bit float format for all its numbers. MANTISSA: the stored bits of the
+// mantissa. BIAS: the bias of the exponent. LARGEST: the bit pattern of the largest finite number.
 template <int MANTISSA, int BIAS, int LARGEST, class From, class To>
 void eight_bits(const char* name, From from, To to) {
   const auto decode = [](int m) {
@@ -214,7 +216,7 @@ void eight_bits(const char* name, From from, To to) {
     const int back = to(f);
     if (std::isnan(want) ? back >> 7 || !std::isnan(from(static_cast<u8>(back))) : back != h)
       broken(name, static_cast<uint32_t>(h), 1, back, h);
-    if (m >= LARGEST) continue;  // between m and m + 1: rounded to nearest, ties to even
+    if (m >= LARGEST) continue;  // below: numbers between m and m + 1 are rounded to nearest, ties to even
     const double low = decode(m), high = decode(m + 1), middle = (low + high) / 2;
     const int sign_bit = h & 128;
     const auto at = [&](double x) { return to(static_cast<float>(sign * x)); };

@@ -51,12 +51,13 @@ Output run(const std::string& command) {
   return {pclose(pipe), text};
 }
 
-// Bounds of the errors in units in the last place, over all f32 values (compiler/target/prelude/ACCURACY.md).
+// Largest allowed error of each elementary function in units in the last place, over all f32 values
+// (compiler/target/prelude/ACCURACY.md).
 const std::map<std::string, double> kBounds = {{"exp", 1.25}, {"exp2", 1.25}, {"expm1", 1.75}, {"log", 1.25},
                                                {"log2", 3},   {"log1p", 1.3}, {"erf", 2.5},    {"tanh", 3},
                                                {"sin", 2.5},  {"cos", 2.5},   {"tan", 3.5},    {"sigmoid", 2.5},
                                                {"pow", 1.25}, {"sqrt", .5},   {"rcp", .5},     {"rsqrt", 1.5}};
-// Bounds of the absolute errors for |x| < 1e4.
+// Largest allowed absolute error of some elementary functions for |x| < 1e4.
 const std::map<std::string, double> kAbsoluteBounds = {{"sin", 1e-7}, {"cos", 1e-7}, {"erf", 1.2e-7}, {"tanh", 1.8e-7}};
 
 class CpuPrelude : public ::testing::TestWithParam<Case> {};

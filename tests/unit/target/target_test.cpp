@@ -23,7 +23,8 @@ TEST(Targets, HaveEveryRate) {
   }
 }
 
-// On targets without dot products and matrix instructions, narrow floats are as fast as f32, and no type is faster.
+// On targets without dot-product and matrix instructions, products of narrow floats are as fast as products of f32, and
+// no type is faster.
 TEST(Targets, MultiplyAsTheLoweringDoes) {
   for (const Target& target : targets()) {
     SCOPED_TRACE(std::string(target.name));

@@ -1,6 +1,6 @@
-// Candidates that attack the machine on which they run. Each makes one attack, and spoils its own result if the
-// attack succeeds. So a candidate whose attack is refused is measured as a correct kernel. In every case the worker
-// survives, nothing is read or left behind, and the next candidate is correct.
+// Candidates that attack the machine on which they run. Each makes one attack, and spoils its own result if the attack
+// succeeds; a candidate whose attack is refused is therefore measured as a correct kernel. Whatever the outcome, the
+// worker survives, no secret is read, no file or process is left behind, and the next candidate is correct.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

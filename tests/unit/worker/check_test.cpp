@@ -1,4 +1,4 @@
-// warploom-worker --check: its reports for people and for programs, and the rates that its kernels measure.
+// `warploom-worker --check`: its report as text and as JSON, and the rates that it measures.
 #include "worker/check.h"
 
 #include <gmock/gmock.h>

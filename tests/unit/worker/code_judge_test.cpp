@@ -29,7 +29,7 @@ Source source_of(int threads) {
 TEST(Occupancy, IsBoundByWhatRunsOutFirst) {
   CodeFacts code = good();
   EXPECT_EQ(occupancy_of(code, kHopper, 256), 1);
-  // Blocks of one warp: the limit of blocks per multiprocessor allows half of its warps.
+  // With blocks of one warp, the limit of blocks per multiprocessor allows half of the warps that it could hold.
   EXPECT_EQ(occupancy_of(code, kHopper, 32), 0.5);
   EXPECT_EQ(occupancy_of(code, kHopper, 33), 1);  // 33 threads take two whole warps
   code.registers = 64;

@@ -59,8 +59,8 @@ TEST(Compile, SharesUnitsAndEqualSources) {
   EXPECT_EQ((*compiled)[10].seconds, 0);
 }
 
-// Two translation units are compiled at the same time, and the longer one decides how long that takes. So the long
-// text is alone in its unit, as far as the limit of candidates in a unit allows.
+// Two translation units are compiled at the same time, and the longer one decides how long that takes. So a candidate
+// with a long text is alone in its unit, as far as the limit of candidates in a unit allows.
 TEST(Compile, UnitsHaveTextsOfAboutEqualLength) {
   std::vector<Candidate> candidates = {candidate(0, absl::StrCat(kAdd, "//", std::string(10'000, 'x'), "\n"))};
   for (int t = 1; t < 6; ++t) candidates.push_back(candidate(t, kAdd));
@@ -195,15 +195,15 @@ TEST(Process, DeadlineThenKillLeavesNoGroupBehind) {
   EXPECT_EQ(process.wait(monotonic_ns() + 50'000'000, drain).status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE(process.kill().ok());
   EXPECT_FALSE(process.running());
-  // The group's processes have been killed; init may take a moment to reap them.
+  // All processes of the process group have been killed; init may take a moment to reap them.
   const int64_t until = monotonic_ns() + 5'000'000'000;
   while (::kill(-group, 0) == 0 && monotonic_ns() < until) sched_yield();
   EXPECT_EQ(::kill(-group, 0), -1);
   EXPECT_EQ(errno, ESRCH);
 }
 
-// If bwrap is killed before a sandbox is complete, processes of the sandbox that have left its process group must not
-// survive.
+// If bwrap is killed before it has completed a sandbox, processes of the sandbox must not survive, even those that have
+// left bwrap's process group.
 TEST(Process, KilledEarlyLeavesNoBoxBehind) {
   if (const absl::Status works = sandbox_works(); !works.ok()) GTEST_SKIP() << works;
   for (int i = 0; i < 20; ++i) {

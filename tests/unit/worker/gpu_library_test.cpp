@@ -1,4 +1,4 @@
-// Candidates that call a GPU library, on the fake drivers and their library (tests/fake_gpu/blas.cpp).
+// Candidates that call a GPU library for products, on the fake drivers and the fake library of tests/fake_gpu/blas.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A coordinator may send any call of a library, so the worker checks a call's numbers before it makes the call.
+// A coordinator may send any call of a library, so the worker checks the numbers that describe a call (MatmulCall)
+// before it makes the call.
 TEST(GpuLibraries, CallsAreJudged) {
   const testing::FakeGpu fake;
   MatmulCall call;
@@ -42,7 +43,7 @@ TEST(GpuLibraries, CallsAreJudged) {
   ASSERT_TRUE(run.ok()) << run.status();
   const std::vector<Trial>& trials = run->trials;
   ASSERT_EQ(trials.size(), 5u);
-  // the call computes a product, but the check expects a sum
+  // The call computes a product, but the check of the batch expects a sum.
   EXPECT_EQ(trials[0].outcome, Outcome::kWrongResult) << trials[0].message;
   EXPECT_EQ(trials[1].outcome, Outcome::kRuntimeError);
   EXPECT_THAT(trials[1].message, HasSubstr("with a workspace of 4096 bytes; it needs 33558528"));

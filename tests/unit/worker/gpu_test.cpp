@@ -83,8 +83,8 @@ TEST(FakeGpus, AreReportedMissing) {
   EXPECT_THAT(gpus.missing[1], HasSubstr("HIP: "));
 }
 
-// Measures three kernels together in rounds, or else each in a batch of its own: of kernels that are timed one after
-// the other, one that noise makes slower than another gets fewer samples.
+// Measures three equal kernels together in interleaved rounds, or else each in a batch of its own. If a batch timed
+// them one after another, one that noise makes slower than the others would get fewer samples.
 TEST(FakeGpus, TimeRightKernels) {
   const FakeGpu fake;
   for (const bool cold : {false, true}) {
@@ -137,7 +137,7 @@ TEST_P(OnFakeGpu, AFaultCostsOneTrial) {
 INSTANTIATE_TEST_SUITE_P(Zoo, OnFakeGpu, ::testing::ValuesIn(testing::kFaultZoo),
                          [](const ::testing::TestParamInfo<testing::Specimen>& row) { return row.param.name; });
 
-// Faults that only the driver of a GPU can have.
+// Kernels at which the driver of the GPU fails.
 const std::vector<testing::Specimen> kDriverFaults = {
     {"call_that_never_returns", WL_GOOD, Outcome::kTimeout, "deadline", "driver_hang"},
     {"driver_crash", WL_GOOD, Outcome::kRuntimeError, "SIGABRT", "crash"},
@@ -330,7 +330,7 @@ TEST(FakeGpus, CancelEndsAHang) {
 // Tests the HIP driver without a HIP compiler, since HIP compilers make no code that the fake driver could run.
 TEST(FakeGpus, SpeakHipToo) {
   const FakeGpu fake;
-  // The fake NVRTC compiles a correct kernel, which the HIP driver loads as a module.
+  // The fake NVRTC compiles a correct kernel, which the fake HIP driver loads as a module.
   Batch batch = batch_of({good_specimen()});
   batch.keep_objects = true;
   const Measured made = run_all(batch, options_for());

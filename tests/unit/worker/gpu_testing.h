@@ -1,4 +1,4 @@
-// The fake drivers for child processes of a test, and GPU candidates.
+// Makes child processes of a test use the fake GPU drivers (tests/fake_gpu), or hides clang from them.
 #pragma once
 
 #include <cstdlib>

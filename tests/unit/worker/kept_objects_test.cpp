@@ -1,4 +1,4 @@
-// Later timings use the objects that were compiled for promotions, and do not compile them again.
+// The objects that a worker compiles for promotions are kept and used for later timings of the same kernels.
 #include "worker/kept_objects.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,8 @@ TEST(KeptObjects, AreFilesBesideWhatIsCompiled) {
                    .ok());
 }
 
-// A kernel is promoted twice. Then chains of this kernel and another one are timed.
+// A kernel is compiled for its first promotion. Neither its second promotion nor a chain that contains it compiles it
+// again.
 TEST(KeptObjects, APromotedKernelIsNotCompiledAgain) {
   constexpr int64_t kElements = 1024;
   ReusedState state;

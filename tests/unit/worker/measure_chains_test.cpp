@@ -1,4 +1,5 @@
-// Chains of kernels are timed in turn, on real intermediate values, in a child process, which a kernel may crash.
+// Chains of kernels are timed in turn in a child process, which a kernel may crash. Each kernel of a chain reads the
+// values that the earlier ones have stored.
 #include "worker/measure_chains.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +21,7 @@ using testing::kAdd;
 
 constexpr int64_t kChainElements = 1024;
 
-// The kernels of the batch: 0 adds, 1 crashes, 2 does not compile, 3 writes nothing.
+// Makes a batch with four kernels: 0 adds its inputs, 1 crashes, 2 does not compile, 3 writes nothing.
 Batch chain_batch(std::vector<KernelChain> chains) {
   Batch batch = add_batch(kChainElements);
   batch.checks.clear();
@@ -104,8 +105,8 @@ TEST(MeasureChains, FakeTimesAreTheSumsOfTheKernels) {
     EXPECT_EQ(measured.trials[1].samples_ns[i], 2 * measured.trials[0].samples_ns[i]);
 }
 
-// Tests warploom-runner without the worker: it passes values from step to step of a chain, and refuses invalid
-// commands.
+// Tests warploom-runner without the worker: the runner passes values from one kernel of a chain to the next, and
+// refuses invalid commands.
 class ChainRunner : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -151,7 +152,7 @@ TEST_F(ChainRunner, RefusesWhatDoesNotExist) {
       {7, {}},
       {7, {{5, {{0, 0}, {1, 0}, {2, 0}}}}},  // no such kernel
       {7, {{0, {{0, 0}, {1, 0}, {3, 0}}}}},  // no such buffer
-      // The third address is not in the memory of intermediate values, the arena.
+      // The third argument (buffer -1: the arena, 8192 bytes for intermediate values) lies behind or before the arena.
       {7, {{0, {{0, 0}, {1, 0}, {-1, 8192}}}}},
       {7, {{0, {{0, 0}, {1, 0}, {-1, -64}}}}},
       {7, {{0, {{0, 64}, {1, 0}, {2, 0}}}}},  // not the start of a buffer

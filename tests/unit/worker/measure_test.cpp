@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 using testing::kAdd;
 using ::testing::Not;
 
-constexpr int64_t kElements = 1024;  // number of elements, in 16 blocks of 64
+constexpr int64_t kElements = 1024;  // number of elements of each input and output; 16 blocks of 64 elements
 
 Measured run(const Batch& batch, const MeasureOptions& options = testing::options()) {
   absl::StatusOr<Measured> measured = measure(batch, options);
@@ -179,8 +179,8 @@ TEST(Measure, ColdRunsRotateTheirData) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
 }
 
-// The inputs and outputs exist in several copies, which calls use in turn. A candidate's first call uses the copy
-// after the last one of the previous candidate, and its check must look at the copies that it has written.
+// For cold runs, inputs and outputs exist in several copies, which calls use in turn. A candidate's first call uses the
+// copy after the last one of the previous candidate. Each candidate must be judged by the copies that it has written.
 TEST(Measure, ColdRunsOfManyCandidatesAreAllJudgedByWhatTheyWrote) {
   Batch batch = add_batch(kElements);
   batch.recipe.cold = true;
@@ -220,7 +220,8 @@ TEST(Measure, IntegerPoisonIsDistinguishedFromResults) {
   }
 }
 
-// Every sixteenth page of the output stays unwritten, and none of the compared values lies in such a page.
+// A kernel that leaves every sixteenth page of its output unwritten is rejected, even if none of the values that are
+// compared lies in such a page.
 TEST(Measure, RegularGapsInLargeOutputsAreFound) {
   constexpr int64_t kLarge = int64_t{5} << 20;
   Batch batch = add_batch(kLarge, kLarge);

@@ -1,4 +1,4 @@
-// If a machine cannot measure, the batch fails with an error that says so, and no candidate is blamed.
+// If a machine cannot measure any kernel, the whole batch fails with an error that says so, and no candidate is blamed.
 #include "worker/probes.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,8 @@ TEST(KnownKernel, BlamesNoCandidateWhereTheMachineIsNot) {
   tools.add("g++", "case \"$1\" in --version) exec /usr/bin/g++ \"$@\";; esac; echo no disk >&2; exit 1");
   Batch batch = add_batch(1024);
   batch.candidates.push_back(candidate(0, kAdd));
-  // The known kernel runs before the first batch (`sound` is false), and after a batch without a correct candidate.
+  // A kernel that is known to be right runs before the first batch (`sound` is false), and after a batch in which no
+  // candidate was correct.
   for (bool sound : {false, true}) {
     const auto measured = measure_soundly(batch, device, testing::options(), &sound);
     EXPECT_TRUE(absl::IsUnavailable(measured.status())) << measured.status();

@@ -43,7 +43,7 @@ TEST(ReusedRunner, ServesTheRoundsOfOneSearch) {
   const pid_t first = kept(batch_of(batch_id(1, 0, 0)), &state);
   ASSERT_GT(first, 0);
   EXPECT_EQ(kept(batch_of(batch_id(1, 0, 8)), &state), first);
-  // If the checks have another seed, the kept runner generates its inputs again.
+  // If a batch is checked with another seed, the kept runner serves it too, and generates its inputs again.
   Batch other_seed = batch_of(batch_id(1, 0, 16));
   std::swap(other_seed.checks[0], other_seed.checks[1]);
   EXPECT_EQ(kept(other_seed, &state), first);
@@ -70,8 +70,9 @@ TEST(ReusedRunner, ServesSoManyBatchesAndNoMore) {
   EXPECT_EQ(served, 16);
 }
 
-// The first candidate is correct and keeps most of the memory that its process may use. The second candidate needs some
-// memory: it fails in the reused runner, so it is tried in a new runner, where it is correct.
+// The candidate of the first batch is correct and keeps most of the memory that its runner's process may use. The
+// candidate of the second batch needs some memory: it fails in the same runner, so it is tried in a new runner, where
+// it is correct.
 TEST(ReusedRunner, DamageOfEarlierBatchesCondemnsNobody) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizers' allocators have no limit";

@@ -1,5 +1,5 @@
-// Sources that attack the machine on which they are compiled: each costs one candidate at most, nothing is read or left
-// behind, and the next candidate compiles.
+// Sources that attack the machine on which they are compiled. Each costs one candidate at most, no secret is read, no
+// file or process is left behind, and the next candidate compiles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -34,7 +34,7 @@ struct Attack {
   const char* name;
   // text before the kernel; SECRET stands for a file's path, PLUGIN for an object's, PARENT for this process's id
   const char* text;
-  // Whether the kernel may compile in spite of the attack. An attack that has no effect need not fail.
+  // Whether the kernel with the attack may compile: an attack that has no effect need not be an error.
   bool may_compile = false;
 };
 
@@ -108,7 +108,7 @@ TEST_P(SourceZoo, ReadsAndLeavesNothing) {
   options.unit = 1;
   options.jobs = 1;
   options.sandbox = Sandbox::kBubblewrap;
-  // The attack has number 1 and is compiled after candidate 2 and before candidate 0, both of which are correct
+  // Candidate 1 makes the attack. It is compiled after candidate 2 and before candidate 0, both of which are correct
   // kernels.
   const auto compiled =
       compile_cpu({candidate(0, kAdd), candidate(1, kAdd, text), candidate(2, absl::StrCat("//\n", kAdd))}, options);

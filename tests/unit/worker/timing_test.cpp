@@ -49,7 +49,7 @@ TEST(Timing, SlowKernelStillGetsItsMinimum) {
   Recipe recipe;
   recipe.min_repeats = 5;
   EXPECT_EQ(time_slots(recipe, 1, slots.run())[0].samples_ns.size(), 5u);
-  EXPECT_EQ(slots.calls, 5);  // no call is a warm-up, since the candidate's check has run the kernel
+  EXPECT_EQ(slots.calls, 5);  // no call is a warm-up, because the check of a candidate has already run its kernel
 }
 
 TEST(Timing, FastKernelIsAveragedOverALoop) {
@@ -120,7 +120,8 @@ TEST(Timing, TheNearerToTheBestTheMoreSamplesUntilACandidateHasLost) {
   }
 }
 
-// Other load can only lengthen samples. So timing does not end early for a candidate with one fast sample.
+// Other load of the machine can only make samples longer. So timing does not end early for a candidate of which one
+// sample is as fast as the best known kernel.
 TEST(Timing, OneUndisturbedSampleKeepsACandidate) {
   Recipe recipe;
   recipe.best_ns = 3'000'000;

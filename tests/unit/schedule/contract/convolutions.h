@@ -1,5 +1,5 @@
-// Random products with several loops of rows or columns: convolutions in both layouts, projections into heads, and
-// products of bytes.
+// Random products whose rows or columns consist of several loops: convolutions with channels first or last, projections
+// into attention heads, and products of bytes.
 #pragma once
 
 #include <string>
@@ -56,7 +56,7 @@ inline std::string product_in_runs(uint64_t seed) {
   Draw one(seed);
   const char* const dtypes[] = {"bf16", "f16", "bf16", "f32"};
   const std::string dtype = dtypes[one(0, 3)];
-  if (one(0, 4) == 0) {  // a product of a batch that projects into heads
+  if (one(0, 4) == 0) {  // a batched projection into attention heads
     const int m = one(20, 70), k = 8 * one(5, 20), heads = one(2, 9), each = one(8, 40);
     const std::string out = cat(dtype, "[3,", heads, ",", m, ",", each, "]");
     return cat("graph {\n  %0 = input \"x\" : ", dtype, "[3,", m, ",", k, "] normal(0,1)\n  %1 = input \"w\" : ", dtype,
@@ -90,7 +90,7 @@ inline std::string byte_product(uint64_t seed) {
     if (one(0, 1) == 0) std::swap(made.dtype, made.weights);
     return made.text();
   }
-  // half of the products that tile_product() draws are of bf16; these are skipped
+  // Half of the products that tile_product() draws have operands of bf16; these are skipped.
   for (uint64_t next = seed * 16;; ++next)
     if (std::string text = tile_product(next); text.find("i32") != std::string::npos) return text;
 }
@@ -100,8 +100,8 @@ inline std::vector<Point> matrix_points(const Space& space, size_t count, uint64
   return points_with(space, count, seed, [](const Schedule& schedule) { return schedule[kMatrix] != kNoMatrix; });
 }
 
-// Draws schedules whose tiles continue in the next row of the image. For three of four values of `seed`, they use a
-// matrix instruction if there is one.
+// Draws points whose tiles of pixels continue in the next row of the image. For three of four values of `seed`, the
+// points use a matrix instruction if the space offers one.
 inline std::vector<Point> points_in_runs(const Space& space, size_t count, uint64_t seed) {
   const bool splits = std::any_of(space.axes.begin(), space.axes.end(), [](const Axis& axis) {
     return axis.choice == kRowRuns || axis.choice == kRowPlanes || axis.choice == kColumnRuns ||

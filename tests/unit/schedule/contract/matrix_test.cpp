@@ -88,7 +88,8 @@ TEST(MatrixSchedules, OfBytesMeanTheirGraphs) {
   EXPECT_GE(kernels, testing::scaled(40));
 }
 
-// Operands that are contiguous along k are copied 16 bytes at a time. Each step has one wait and one barrier.
+// Operands that are contiguous along k are copied to shared memory 16 bytes at a time. Each step of the loop over k has
+// one wait and one barrier.
 TEST(MatrixSchedules, CopyOperandsAlongK) {
   const Graph group = parsed(product("bf16", 128, 128, 256));
   const Machine machine = machine_with("cuda:sm_80");
@@ -164,7 +165,7 @@ TEST(MatrixSchedules, AreOfferedWhereOperandsAndTargetHaveThem) {
   EXPECT_FALSE(offers(product("bf16", 64, 64, 8), "cuda:sm_80"));
 }
 
-// A plan calls a matrix instruction by its name in the table, and no schedule with such an instruction has choices that
+// A plan calls a matrix instruction by its name in matrix.def. No schedule with a matrix instruction has choices that
 // the instruction makes meaningless.
 TEST(MatrixSchedules, NameTheRowsOfTheTable) {
   EXPECT_EQ(value_text(kMatrix, kNoMatrix), "no");

@@ -1,4 +1,4 @@
-// The choice raster_rows: neighbouring blocks compute tiles of several rows of tiles, not of one.
+// The choice raster_rows: neighbouring blocks compute tiles in several rows of tiles instead of one row of tiles.
 #include <gtest/gtest.h>
 
 #include "compiler/schedule/contract/contract.h"
@@ -25,8 +25,8 @@ TEST(Raster, IsThereWhereBlocksAreMoreThanUnits) {
     const bool is_large = n > 512;
     EXPECT_EQ(axis_of(space.axes, kRasterRows) != nullptr, is_large) << n;
     if (!is_large) continue;
-    // The blocks that run at the same time compute roughly a square of tiles, so they read less than if they computed
-    // whole rows of tiles.
+    // The blocks that run at the same time compute tiles that form roughly a square of the result. So they read less
+    // of the operands than if they computed whole rows of tiles.
     const Schedule first = space.schedule(space.seeds[0]);
     const int64_t rows = first[kRasterRows] * rows_of_tile(first);
     EXPECT_GE(rows, 1024) << space.text(space.seeds[0]);

@@ -1,5 +1,5 @@
-// Which blocks compute which tiles: several blocks may share the tiles of the last round, and blocks on one die may get
-// neighbouring tiles.
+// Which blocks compute which tiles of a contraction. Persistent blocks compute a tile each in every round; several
+// blocks may share a tile of the last round, and blocks on one die may get neighbouring tiles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,8 @@ TEST(LastRound, OfRandomProductsMeansTheirGraphs) {
   EXPECT_GT(copying, 0);
 }
 
-// The last round is not shared if every block has equally many tiles, or if there would be more parts than blocks.
+// Blocks do not share the tiles of the last round if every block has equally many tiles, or if the shared tiles would
+// have more parts than there are blocks.
 TEST(LastRound, IsSharedWhereBlocksWouldHaveNone) {
   Machine machine = machine_with("cuda:sm_80");
   machine.units = 4;
@@ -115,8 +116,8 @@ TEST(SharedK, OfConvolutionsMeansTheirGraphs) {
   EXPECT_GE(kernels, testing::scaled(12));
 }
 
-// Returns the kernel of a product whose tiles are copied as boxes and are partial along both axes. after() damages the
-// kernel's box loads and returns what verify() says.
+// Returns the kernel of a product whose tiles are copied as boxes (by TMA) and are partial along both axes. after()
+// changes the kernel's box loads and returns what verify() says.
 Kernel with_boxes() {
   const Machine machine = machine_with("cuda:sm_90a");
   const Graph group = parsed(testing::shared_factor_product_of("bf16", 72, 136, 256, "mk", "kn"));
@@ -144,7 +145,7 @@ TEST(Boxes, AreOfMatricesAndOfCopiers) {
   EXPECT_THAT(after([](Instr& instr) { instr.into.offset.base += 64; }), is_no_box);
   EXPECT_THAT(after([](Instr& instr) { instr.guards[0].extent -= instr.guards[0].strides[1] == 1 ? 4 : 0; }),
               is_no_box);
-  // Teams may not copy boxes, because they have no phase that tells when the bytes have arrived.
+  // Only copiers may copy boxes: the computing teams have no phase that tells them when a box has arrived.
   Kernel changed = kernel;
   each_instr(changed.body, [&](Instr& instr) {
     if (instr.role == Role::kCopiers) instr.role = Role::kTeams;

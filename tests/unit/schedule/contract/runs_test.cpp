@@ -64,7 +64,7 @@ TEST(Runs, BringMatricesToTheSmallestImages) {
 TEST(Runs, CopyPaddedImagesWithoutRegisters) {
   const Searched group(Convolution{"bf16", 2, 14, 14, 64, 64}.text(), "cuda:sm_90a");
   const Kernel kernel = group.lowered(group.space.seeds[0]);
-  // each of the two operands is copied once before the loop and once in it
+  // Each of the two operands has at least one asynchronous copy before the loop over k and one in the loop.
   EXPECT_GE(instrs_in(kernel.body, InstrOp::kAsyncLoad), 4);
   EXPECT_EQ(instrs_in(kernel.body, InstrOp::kLoad), 0);
   EXPECT_EQ(instrs_in(kernel.body, InstrOp::kStore), 1);

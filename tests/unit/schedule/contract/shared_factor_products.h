@@ -12,7 +12,7 @@
 
 namespace wl::testing {
 
-// Draws integers of a range, including its ends.
+// Draws integers between `from` and `to`, both included.
 class Draw {
  public:
   explicit Draw(uint64_t seed) : random_(seed) {}

@@ -1,5 +1,5 @@
-// Contractions whose factors stay in shared memory (compiler/kernel/shared_factors.h): every schedule computes its
-// graph.
+// Contractions by matrix instructions that read their factors from shared memory (compiler/kernel/shared_factors.h):
+// every schedule computes its graph.
 #include "compiler/kernel/shared_factors.h"
 
 #include <gmock/gmock.h>
@@ -72,8 +72,8 @@ TEST(SharedFactorSchedules, OfBytesMeanTheirGraphs) {
   for (const int n : {kernels, async, scattered}) EXPECT_GT(n, 0);
 }
 
-// The copies for the next step are started while the product is computed, and no other instruction lies between the
-// product and the wait for it.
+// The copies for the next step are started while the matrix instruction computes its product, and no other instruction
+// lies between the matrix instruction and the wait for it.
 TEST(SharedFactorSchedules, StartCopiesBesideProducts) {
   const Graph group = parsed(testing::shared_factor_product_of("bf16", 256, 256, 512, "mk", "nk"));
   const Machine machine = machine_with("cuda:sm_90a");
@@ -129,7 +129,7 @@ TEST(SharedFactorSchedules, VerifierRejectsOtherOrders) {
   refused("not in the order in which", [&](Kernel& k) { at(k, InstrOp::kWords).slice.strides[0] = 128; });
   refused("no wait for the product",
           [&](Kernel& k) { std::erase_if(loop(k), [](const Instr& instr) { return instr.op == InstrOp::kMmaWait; }); });
-  // a barrier must not precede the wait, because until then the product reads shared memory
+  // A barrier before the wait for the product is refused, because the matrix instruction still reads shared memory.
   refused("no wait for the product", [&](Kernel& k) {
     Instr barrier;
     barrier.op = InstrOp::kBarrier;
@@ -145,7 +145,7 @@ TEST(SharedFactorSchedules, VerifierRejectsOtherOrders) {
     k.tiles.push_back(k.tiles[factor]);
     loop(k).insert(loop(k).begin() + 4, copy);
   });
-  // the part of a factor that a group of waves reads begins in the middle of a row
+  // The part of a factor that a group of waves would read begins in the middle of a row.
   refused("not in the order in which", [&](Kernel& k) {
     for (Tile& tile : k.tiles)
       for (Layout::Base& base : tile.layout.bases)

@@ -1,4 +1,5 @@
-// Contractions in which several blocks share K (choice reduction_blocks): every schedule computes its graph.
+// Contractions whose loop over K is divided among several blocks (choice reduction_blocks): every schedule computes its
+// graph.
 #include <gtest/gtest.h>
 
 #include "compiler/schedule/contract/contract.h"
@@ -41,8 +42,8 @@ TEST(SharedK, OfRandomProductsMeansTheirGraphs) {
   EXPECT_GT(matrices, 0);
 }
 
-// With few rows, tiles would leave multiprocessors idle, so the first schedule divides K among blocks. With many tiles,
-// K is not divided.
+// If a product has too few tiles to keep all multiprocessors busy, the first seed divides K among several blocks. If it
+// has many tiles, K is not divided.
 TEST(SharedK, IsChosenWhereThereAreFewTiles) {
   const Machine machine = machine_with("cuda:sm_90a");
   const auto first = [&](int rows, int columns) {
