@@ -30,25 +30,27 @@ foreach(library Cbc Cgl OsiClp Clp Osi CoinUtils)
   target_link_libraries(warploom_cbc INTERFACE ${WARPLOOM_CBC_${library}})
 endforeach()
 
-# XGBoost trains rankers. With --as-needed, only programs that train load the library.
+# XGBoost trains rankers (models that predict which kernel is faster). With --as-needed, only the programs that train rankers load
+# libxgboost.
 find_path(WARPLOOM_XGBOOST_INCLUDE xgboost/c_api.h REQUIRED)
 find_library(WARPLOOM_XGBOOST xgboost REQUIRED)
 add_library(warploom_xgboost INTERFACE)
 target_include_directories(warploom_xgboost SYSTEM INTERFACE ${WARPLOOM_XGBOOST_INCLUDE})
 target_link_libraries(warploom_xgboost INTERFACE -Wl,--push-state,--as-needed ${WARPLOOM_XGBOOST} -Wl,--pop-state)
 
-# Libraries for metrics and health over HTTP.
+# The libraries that serve metrics and health checks over HTTP: prometheus-cpp and cpp-httplib.
 find_package(prometheus-cpp REQUIRED CONFIG)
 find_library(WARPLOOM_HTTPLIB cpp-httplib REQUIRED)
 add_library(warploom_httplib INTERFACE)
-# Debian built cpp-httplib with these macros. Without them, its header would declare classes that differ from those in the library.
+# Debian built cpp-httplib with these macros. Without them, the classes that its header declares would differ from those in Debian's
+# compiled library.
 target_compile_definitions(warploom_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
 target_link_libraries(warploom_httplib INTERFACE ${WARPLOOM_HTTPLIB} OpenSSL::SSL)
 
 # libseccomp filters the system calls of a worker's child processes.
 find_library(WARPLOOM_SECCOMP seccomp REQUIRED)
 
-# The protocol: all *.proto files are compiled to one library of generated code, without this project's warnings.
+# All *.proto files, which define the gRPC protocol, are compiled into one library of generated code, without this project's warning flags.
 file(GLOB WARPLOOM_PROTO_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/warploom/v1/*.proto)
 set(generated ${PROJECT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${generated})

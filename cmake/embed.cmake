@@ -1,6 +1,7 @@
 # wl_embed(LIBRARY NAMESPACE::FUNCTION HEADER FILES...): defines `std::string_view FUNCTION()`, which HEADER declares and which
-# returns the text of all FILES, one after the other. LIBRARY links it. Run with `cmake -P`, this file writes the source.
-# wl_embed_list(...): defines `std::span<const std::string_view> FUNCTION()`, which returns the text of each file.
+# returns the text of all FILES, one after the other. The target wl_LIBRARY links the function. Run with `cmake -P`, this script writes
+# the function's C++ source.
+# wl_embed_list(...): defines `std::span<const std::string_view> FUNCTION()`, which returns one entry for each file: its text.
 # wl_embed_named(...): defines a function that returns a span of pairs: a file's name without its folder, and its text.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(text)

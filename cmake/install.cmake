@@ -4,8 +4,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# libwarploom.so: one shared object made of the libraries that running a bundle needs. It exports only the functions of warploom.h, and its
-# version is the number of their ABI.
+# libwarploom.so: one shared object made of the libraries that are needed to run a bundle (a folder with compiled kernels). It exports only
+# the functions of warploom.h, and its soname has the version number of their ABI.
 set(abi 1)
 set(objects)
 foreach(library base files ir runtime program fetch c)
@@ -64,7 +64,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/warploomConfig.cmake ${PROJECT_BIN
   DESTINATION ${package} COMPONENT client)
 install(DIRECTORY deploy DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom USE_SOURCE_PERMISSIONS COMPONENT client)
 
-# Manual pages and shell completions, which the program `warploom` itself prints.
+# The manual pages and shell completions, whose text the program `warploom` itself prints.
 set(described ${PROJECT_BINARY_DIR}/generated/described)
 add_custom_command(OUTPUT ${described}/man1/warploom.1 COMMAND ${PROJECT_SOURCE_DIR}/tools/describe.sh $<TARGET_FILE:warploom> ${described}
   DEPENDS warploom ${PROJECT_SOURCE_DIR}/tools/describe.sh VERBATIM)

@@ -1,6 +1,6 @@
-# `make packages` makes three Debian packages. warploom has the client, the library and deploy/; warploom-coordinator and warploom-worker
-# have a systemd service each. Installing a package neither enables nor starts its service. The files below are only in the packages and not
-# in `make install`, since the systemd units name programs in /usr/bin.
+# `make packages` makes three Debian packages. The package warploom contains the client, the C library and the folder deploy/; the packages
+# warploom-coordinator and warploom-worker contain a systemd service each. Installing a package neither enables nor starts its service.
+# `make install` does not install the systemd files below, since the units name programs in /usr/bin.
 set(coordinator_unit warploomd)
 set(coordinator_settings warploomd.toml callers.txt)
 set(worker_unit warploom-worker)
@@ -35,8 +35,8 @@ set(CPACK_DEBIAN_COORDINATOR_PACKAGE_RECOMMENDS systemd)
 set(CPACK_DEBIAN_WORKER_PACKAGE_NAME warploom-worker)
 set(CPACK_DEBIAN_WORKER_PACKAGE_DEPENDS "warploom (= ${PROJECT_VERSION}), g++ | clang, binutils, lld, bubblewrap")
 set(CPACK_DEBIAN_WORKER_PACKAGE_RECOMMENDS systemd)
-# postinst (run when a package is installed) creates the users and folders of a service at once; otherwise systemd creates them at the next
-# start of the machine. In a chroot without /proc the folders cannot be created, so systemd creates them at that start.
+# postinst (run when a package is installed) creates the users and folders of a service at once. Otherwise systemd would create them only
+# when the machine next starts; this remains so for the folders in a chroot without /proc, where postinst cannot create them.
 foreach(component coordinator worker)
   string(TOUPPER ${component} upper)
   set(folder ${PROJECT_BINARY_DIR}/generated/deb-${component})

@@ -1,5 +1,5 @@
-# The Python package: a module over the C library, and sources in Python. The build tree has it as python/warploom; a wheel (pyproject.toml)
-# also contains the programs and the C library.
+# The Python package: an extension module (_core) that calls the C library, and sources in Python. The build tree has the package as
+# python/warploom; a wheel (pyproject.toml) also contains the programs and the C library.
 find_package(Python 3.9 COMPONENTS Interpreter Development.Module QUIET)
 set(python ${Python_EXECUTABLE})
 if(NOT SKBUILD AND EXISTS ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
@@ -31,7 +31,7 @@ add_custom_command(TARGET warploom_onnxruntime POST_BUILD
   COMMAND ${CMAKE_COMMAND} -E make_directory ${package}/lib
   COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:warploom_onnxruntime> ${package}/lib/${onnxruntime} VERBATIM)
 
-# The metadata of an installed package, by which torch.compile finds the backend "warploom".
+# Package metadata for the build tree, like that of an installed package: by its entry point, torch.compile finds the backend "warploom".
 set(about ${PROJECT_BINARY_DIR}/python/warploom-${PROJECT_VERSION}.dist-info)
 file(WRITE ${about}/METADATA "Metadata-Version: 2.1\nName: warploom\nVersion: ${PROJECT_VERSION}\n")
 file(WRITE ${about}/entry_points.txt "[torch_dynamo_backends]\nwarploom = warploom.torch:backend\n")
@@ -40,7 +40,7 @@ set(python_parts warploom warploom-runner warploom_library warploom_onnx_reader 
 add_custom_target(python_package DEPENDS warploom_python ${python_parts})
 wl_tested(python_package)
 if(NOT WARPLOOM_SANITIZE)
-  # A stub (_core.pyi) with the types of the module's functions, for editors and type checkers.
+  # A stub file (_core.pyi) with the types of the functions of the extension module, for editors and type checkers.
   nanobind_add_stub(warploom_python_stub MODULE _core PYTHON_PATH ${package} OUTPUT ${package}/_core.pyi DEPENDS warploom_python)
   add_dependencies(python_package warploom_python_stub)
   install(FILES ${package}/_core.pyi DESTINATION warploom COMPONENT python EXCLUDE_FROM_ALL)

@@ -1,4 +1,4 @@
-# Warnings, optimisation levels, sanitizers, ccache and the fast linker.
+# Warnings, optimisation levels, sanitizers, ccache, the linker lld, and precompiled headers.
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
@@ -15,11 +15,11 @@ endif()
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1")
 set(CMAKE_C_FLAGS_DEV "-O1 -g1")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-set(WARPLOOM_COLD $<$<CONFIG:Release>:-O1>)  # options for code that mostly waits (for the network, for example): -O1 compiles faster
+set(WARPLOOM_COLD $<$<CONFIG:Release>:-O1>)  # for code that mostly waits (for the network, for example): -O1 compiles faster than -O2
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # By default, g++ collects garbage whenever its heap has doubled beyond 128 MB, which takes a sixth of the time of a merged source (of a
-  # unity build). With this parameter it begins at 1000000 KB, which such a source does not reach.
+  # By default, g++ collects garbage whenever its heap has doubled beyond 128 MB, which takes a sixth of the compile time of a merged source
+  # (of a unity build). With this parameter, garbage collection begins at a heap of 1000000 KB, which such a source does not reach.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1000000>)
 endif()
 
@@ -44,7 +44,8 @@ if(WARPLOOM_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# GPU libraries are loaded at run time, so the build needs no toolkit. A message lists the toolkits that this machine lacks.
+# GPU libraries are loaded at run time, so the build needs neither the CUDA nor the HIP toolkit. A message names each toolkit that this
+# machine lacks.
 find_path(WARPLOOM_CUDA_HEADERS cuda.h PATHS /usr/local/cuda/include)
 find_path(WARPLOOM_HIP_HEADERS hip/hip_runtime.h PATHS /opt/rocm/include)
 foreach(toolkit CUDA HIP)

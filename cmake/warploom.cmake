@@ -1,5 +1,5 @@
-# One function for each kind of target. A library has every *.cpp of some folders except those with a main function; a program has one
-# source, which has its main function.
+# One function for each kind of CMake target. A library consists of every *.cpp of some folders, except those that define main(); a program
+# has one source file of its own, which defines main().
 
 set(WARPLOOM_MAINS "check_access.cpp;warploomd.cpp;warploom_train.cpp;runner_main.cpp;worker_main.cpp;warploom.cpp;remote/plugin.cpp")
 
@@ -36,7 +36,7 @@ function(wl_library name)
   target_link_libraries(wl_${name} ${scope} ${arg_DEPS} ${arg_LIBS})
 endfunction()
 
-# wl_program(NAME MAIN LIBRARIES...): a program. It is skipped, with a message, if the file MAIN does not exist.
+# wl_program(NAME MAIN LIBRARIES...): a program from the source file MAIN. If MAIN does not exist, the program is skipped, with a message.
 function(wl_program name main)
   if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${main})
     message(STATUS "warploom: no ${main} yet, not building ${name}")
@@ -68,10 +68,10 @@ function(wl_checked)
 endfunction()
 
 # wl_test(NAME FOLDER [LABEL unit] [CHECK] [SLOW PATTERN] [LONG PATTERN] LIBRARIES...): one gtest program from every *.cpp of a folder under
-# tests/. Labels: unit tests need only the machine, cpu tests compile and run kernels, e2e tests start the real programs, lint tests read the
-# source tree; tests labelled long are left out of `make test`. CHECK: `make check` also runs the program, as one process, without random
-# tests and without the tests that match SLOW (a pattern of --gtest_filter), which take more than a second. LONG: the tests that match this
-# pattern are labelled long instead, because cheaper tests check the same facts; the call says which.
+# tests/. Labels: unit tests need only the machine, cpu tests compile and run kernels, e2e tests start the real programs, lint tests read
+# the source tree; tests labelled long are left out of `make test`. CHECK: `make check` also runs the program, as one process, without
+# random tests and without the tests that match SLOW (a pattern of --gtest_filter), which take more than a second. LONG: the tests that
+# match this pattern are labelled long instead, because cheaper tests check the same facts; a comment at the call names the cheaper ones.
 function(wl_test name folder)
   cmake_parse_arguments(arg "CHECK" "LABEL;SLOW;LONG" "" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
@@ -103,7 +103,8 @@ function(wl_test name folder)
   endif()
 endfunction()
 
-# wl_script_test(NAME LABEL SCRIPT ARGUMENTS...): a test that is a Python script. It runs in the tests' virtual environment if that exists.
+# wl_script_test(NAME LABEL SCRIPT ARGUMENTS...): a test that is a Python script. It runs in the virtual environment build/venv if that
+# exists.
 function(wl_script_test name label script)
   set(tests ${PROJECT_SOURCE_DIR}/tests)
   set(python ${PROJECT_SOURCE_DIR}/build/venv/bin/python)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Makes the certificates by which the machines of a fleet know each other (mutual TLS), in a folder that only this user
-# can read, and says of each what became of it: made, renewed or kept. One that is there is kept while it is what was
-# asked for: of this authority, for these names, and valid for another week.
+# can read, and prints for each certificate whether it was made, renewed or kept. An existing certificate is kept if
+# this authority issued it for exactly these names, its key is beside it, and it is valid for another week.
 #   certificates.sh FOLDER coordinator HOST...    FOLDER/coordinator.pem and .key, for these names of its machine
 #   certificates.sh FOLDER worker|client|operator|cache NAME...    FOLDER/NAME.pem and .key of each
 # The first call makes the certificate authority, FOLDER/ca.pem and ca.key. Keep ca.key where no worker can read it:
@@ -35,7 +35,7 @@ key=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes)
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 
-# Runs openssl, whose words matter only when it fails.
+# Runs openssl, and prints its messages only if it fails.
 ssl() {
   openssl "$@" 2>"$work/said" || fail "openssl $1 failed: $(cat "$work/said")"
 }
@@ -49,12 +49,12 @@ fi
 openssl x509 -in "$folder/ca.pem" -noout -checkend 604800 >/dev/null 2>&1 ||
   fail "$folder/ca.pem expires within a week, or is no certificate: move the folder away and make all certificates anew"
 
-# The names in a certificate, as they are asked for: "DNS:a,IP:10.0.0.1".
+# Prints the subject alternative names in the certificate file $1: "DNS:a,IP:10.0.0.1".
 names_in() {
   openssl x509 -in "$1" -noout -ext subjectAltName 2>/dev/null | tail -n +2 | sed 's/IP Address:/IP:/g; s/[[:space:]]//g'
 }
 
-# Why a certificate that is there does not do; empty: it does.
+# Prints why the existing certificate file $1 cannot be kept for the names $2; prints nothing if it can.
 lack() {
   local pem=$1 names=$2
   openssl x509 -in "$pem" -noout >/dev/null 2>&1 || { echo "it is no certificate"; return; }
@@ -65,13 +65,13 @@ lack() {
     echo "its key is missing or another's"
 }
 
-# make NAME ALTERNATIVE_NAMES
+# make NAME ALTERNATIVE_NAMES: makes, renews or keeps FOLDER/NAME.pem and its key, FOLDER/NAME.key.
 make() {
   local name=$1 names=$2 pem=$folder/$1.pem before='' why=''
   if [ -e "$pem" ]; then
     why=$(lack "$pem" "$names")
     before=$(names_in "$pem")
-    # A renewal changes the names of the coordinator's machine, and never whose certificate it is.
+    # A renewal may change the host names of the coordinator's certificate, but not the owner of any other certificate.
     [ "$role" = coordinator ] && [[ $before != *URI:* ]] || [ -z "$before" ] || [ "$before" = "$names" ] ||
       fail "$pem is of $before: choose another name, or remove it first"
     if [ -z "$why" ]; then

@@ -2,7 +2,8 @@
  *
  *     fetch GRAPH|KEY SERVER [TRIALS [DEADLINE_MS [FALLBACK]]]
  *
- * The first run asks the coordinator, and with TRIALS lets it search; later runs find the kernels in the user's cache.
+ * GRAPH is an .onnx or .graph file; KEY, 64 hexadecimal digits, is the key of a kernel in the coordinator's store. The
+ * first run asks the coordinator, and with TRIALS lets it search; later runs find the kernels in the user's cache.
  * After DEADLINE_MS milliseconds it gives up, or loads the bundle FALLBACK. Weights are random, inputs are zeros. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>

@@ -16,9 +16,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build/release/bin/warploom"
 FOLDER = ROOT / "build/demo"
-RUNS = 10  # in each round, Warploom and onnxruntime make this many calls each
+RUNS = 10  # number of calls of the model that Warploom makes in each round, and that onnxruntime makes
 
-# A program for the interpreter that has onnxruntime. It prints the milliseconds of every call of the model.
+# The text of a program for the Python interpreter that has onnxruntime. It prints how many milliseconds every call of the model took.
 PEER = """
 import json, sys, time
 import numpy, onnxruntime

@@ -79,7 +79,7 @@ def accepted_types(templates, folder):
         schema = mutate.schema_of(template.model)
         for constraint in schema.type_constraints if schema else ():
             for text in constraint.allowed_type_strs:
-                # A type is tried for this type parameter alone, and for all type parameters at once that allow the type.
+                # A type is tried first for this type parameter alone, and then at once for all type parameters that allow the type.
                 together = {c.type_param_str for c in schema.type_constraints if text in c.allowed_type_strs}
                 for parameters in ({constraint.type_param_str}, together):
                     if text not in mutate.TYPES or with_type(template, {constraint.type_param_str}, mutate.TYPES[text]) is None:
@@ -125,7 +125,7 @@ def refusals():
             said.append("".join(p[0] if p[0] else "…" for p in pieces))
         texts[name] = said
         called = set(re.findall(r"\b(\w+)(?:<[^<>]*>)?\(", body))
-        # Only calls within a file are followed: functions in other files are called only by rows of the import table.
+        # Only calls of functions in the same file are followed: functions of other files are called only by rows of the import table.
         calls[name] = {(name[0], other) for other in called if (name[0], other) in bodies}
     found = collections.defaultdict(list)
     table = (ROOT / "compiler/import/rows/table.cpp").read_text()

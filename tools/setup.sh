@@ -2,12 +2,12 @@
 # Installs the packages that Warploom needs on this machine. It is fast when nothing is missing, so every make target
 # can call it.
 #   tools/setup.sh build      the Debian packages of tools/packages.txt (as root, or as a user who may sudo)
-#   tools/setup.sh packages   those, and the ones of tools/packages-test.txt
-#   tools/setup.sh python     packages, then build/venv with tools/requirements.txt
-#   tools/setup.sh cluster    python, and the Debian packages of tools/packages-cluster.txt
-#   tools/setup.sh site       packages, then build/venv-site with tools/requirements-site.txt
-#   tools/setup.sh wheel      packages, then build/venv-wheel with tools/requirements-wheel.txt
-#   tools/setup.sh peers      python, then build/venv-peers with tools/requirements-peers.txt (several GB)
+#   tools/setup.sh packages   as build, and the Debian packages of tools/packages-test.txt
+#   tools/setup.sh python     as packages, and the Python environment build/venv with tools/requirements.txt
+#   tools/setup.sh cluster    as python, and the Debian packages of tools/packages-cluster.txt
+#   tools/setup.sh site       as packages, and the Python environment build/venv-site with tools/requirements-site.txt
+#   tools/setup.sh wheel      as packages, and the Python environment build/venv-wheel with tools/requirements-wheel.txt
+#   tools/setup.sh peers      as python, and build/venv-peers with tools/requirements-peers.txt (several GB)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +16,7 @@ fail() {
   exit 1
 }
 
-# missing_packages: prints those lines of its input (alternatives, such as "A | B") of which no package is installed.
+# missing_packages: reads lines with alternative packages, such as "A | B", and prints those lines of which no package is installed.
 missing_packages() {
   local wanted installed
   wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' | sort -u)
@@ -57,8 +57,8 @@ install_packages() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
 }
 
-# make_venv FOLDER REQUIREMENTS: makes a Python environment. The environment keeps a copy of the requirements, and nothing is done while
-# these are unchanged.
+# make_venv FOLDER REQUIREMENTS: makes a Python environment with the packages of the file REQUIREMENTS, unless FOLDER is one already that
+# was made from the same requirements.
 make_venv() {
   local folder=$1 requirements=$2
   if cmp -s "$requirements" "$folder/.installed" && "$folder/bin/python" -c '' 2>/dev/null; then
