@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compiler/cover/cover.h"
@@ -23,6 +24,21 @@ namespace {
 constexpr size_t kNamedOps = 6, kNamedNeighbours = 8;
 
 using Anchors = std::vector<NodeId>;
+
+// Returns a message about nodes, such as "%2 sub [8]: ...", without their numbers: they are those of a group's graph,
+// while the explanation numbers nodes as the whole graph does.
+std::string without_numbers(std::string_view message) {
+  std::string out;
+  for (size_t i = 0; i < message.size(); ++i) {
+    size_t end = i + 1;
+    while (message[i] == '%' && end < message.size() && absl::ascii_isdigit(message[end])) ++end;
+    if (end > i + 1 && end < message.size() && message[end] == ' ')
+      i = end;
+    else
+      out += message[i];
+  }
+  return out;
+}
 
 class Explanation {
  public:
@@ -50,9 +66,9 @@ class Explanation {
     }
     for (NodeId op : values_.anchors()) add(alone, *price({op}));
     std::string out =
-        absl::StrFormat("# %d kernels instead of %d, %s instead of %s; modelled %s instead of %s\n", groups_.size(),
-                        values_.anchors().size() + values_.copies().size(), bytes_text(now.bytes),
-                        bytes_text(alone.bytes), time_text(now.micros), time_text(alone.micros));
+        absl::StrFormat("# %d kernel%s instead of %d, %s instead of %s; modelled %s instead of %s\n", groups_.size(),
+                        groups_.size() == 1 ? "" : "s", values_.anchors().size() + values_.copies().size(),
+                        bytes_text(now.bytes), bytes_text(alone.bytes), time_text(now.micros), time_text(alone.micros));
     if (ops > values_.anchors().size())
       append(&out, "# ", ops - values_.anchors().size(), " ops are computed more than once\n");
     for (size_t g = 0; g < groups_.size() && go_on(work_, kAnalysisSteps * (1 + groups_[g].size())); ++g)
@@ -162,7 +178,7 @@ class Explanation {
                               bytes_text(cost.bytes + written_[other]->bytes),
                               time_text(cost.micros + written_[other]->micros));
       } else {
-        append(&out, "not one kernel: ", merged.status().message(), "\n");
+        append(&out, "not one kernel: ", without_numbers(merged.status().message()), "\n");
       }
     }
     return out;

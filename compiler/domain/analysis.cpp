@@ -77,8 +77,8 @@ absl::StatusOr<std::optional<Axes>> Analysis::read_leaf(NodeId id, Read as, Node
 absl::Status Analysis::join(NodeId id, size_t k, const FactorList& mine, const FactorList& theirs) {
   const std::string before = factors_.text(mine), other = factors_.text(theirs);
   if (factors_.unify(mine, theirs)) return absl::OkStatus();
-  return invalid(what(id), ": operand %", node(id).operands[k], " cuts an axis as ", other, ", the loop as ", before,
-                 ": not one loop");
+  return invalid(what(id), ": operand ", what(node(id).operands[k]), " cuts an axis as ", other, ", the loop as ",
+                 before, ": not one loop");
 }
 
 absl::Status Analysis::compute(NodeId id) {
@@ -132,7 +132,7 @@ absl::Status Analysis::compute_reduce(NodeId id) {
 
 absl::Status Analysis::compute_contract(NodeId id) {
   if (draft_.domain.contract >= 0)
-    return invalid(what(id), " and ", what(draft_.domain.contract), ": a kernel has at most one contraction");
+    return invalid(what(id), " and ", what(draft_.domain.contract), ": a loop nest has at most one contraction");
   draft_.domain.contract = id;
   WL_ASSIGN_OR_RETURN(const Einsum einsum, parse_einsum(node(id).text));
   std::map<char, FactorList> letters;
@@ -162,18 +162,19 @@ absl::Status Analysis::compute_gather(NodeId id) {
   NodeId source = -1;
   views_of(graph_, node(id).operands[0], source);
   if (node(source).op != Op::input)
-    return invalid(what(id), ": takes elements of %", source,
+    return invalid(what(id), ": takes elements of ", what(source),
                    " at computed places; it must be an input of the kernel: store it and read it back");
   WL_ASSIGN_OR_RETURN(std::vector<StridedPiece> parts, pieces_of(graph_, node(id).operands[0]));
   if (parts.size() != 1 || parts[0].constant)
-    return invalid(what(id), ": takes elements of %", node(id).operands[0],
+    return invalid(what(id), ": takes elements of ", what(node(id).operands[0]),
                    ", which is padded, at computed places; store it and read it back");
   Strided& strided = parts[0].at;
   WL_ASSIGN_OR_RETURN(std::optional<Axes> index, read(id, 1));
   axes_[id] = index ? std::move(*index) : own_axes(id);
   std::vector<Term>& gathered = strided.axes[node(id).ints[0]];
   merge_terms(gathered);
-  if (gathered.size() > 1) return invalid(what(id), ": the gathered axis of %", source, " is several pieces of memory");
+  if (gathered.size() > 1)
+    return invalid(what(id), ": the gathered axis of ", what(source), " is several pieces of memory");
   Domain::Operand& operand = draft_.domain.operands[id][0];
   operand.access.input = source;
   operand.gather_extent = node(node(id).operands[0]).shape[node(id).ints[0]];

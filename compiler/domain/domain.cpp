@@ -44,7 +44,7 @@ absl::Status Analysis::store(int index) {
     store.source = source;
     for (NodeId view : views)
       if (node(view).op == Op::broadcast)
-        return invalid(what(view), ": an output repeats the elements of %", node(view).operands[0],
+        return invalid(what(view), ": an output repeats the elements of ", what(node(view).operands[0]),
                        ", which this kernel computes; store that value and copy it");
     WL_ASSIGN_OR_RETURN(axes, computed_path(source, views));
   } else {

@@ -56,7 +56,9 @@ TEST_P(Drawn, IsWhatIsLaunched) {
     ASSERT_EQ(whole->launches.size(), result->steps.size());
     const auto said = explain(*whole, machine);
     ASSERT_TRUE(said.ok()) << said.status() << "\n" << print(whole->graph);
-    EXPECT_THAT(said->text, ::testing::StartsWith(cat("# ", result->steps.size(), " kernels instead of ")));
+    EXPECT_THAT(said->text,
+                ::testing::StartsWith(cat("# ", result->steps.size(),
+                                          result->steps.size() == 1 ? " kernel" : " kernels", " instead of ")));
     const Cover cover = cover_of(*whole);
     for (size_t i = 0; i < result->steps.size(); ++i) {
       const std::string& launched = result->groups[result->steps[i].group].graph;

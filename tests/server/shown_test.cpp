@@ -52,7 +52,8 @@ class Shown : public ::testing::Test, RefiningCompiler {
       EXPECT_EQ(answer->groups(g).count(), result.groups[g].count);
       EXPECT_TRUE(answer->groups(g).tuned());
     }
-    EXPECT_THAT(answer->why(), StartsWith(cat("# ", result.steps.size(), " kernels instead of 3")));
+    EXPECT_THAT(answer->why(), StartsWith(cat("# ", result.steps.size(),
+                                              result.steps.size() == 1 ? " kernel" : " kernels", " instead of 3")));
     for (size_t step = 0; step < result.steps.size(); ++step)
       EXPECT_THAT(answer->picture(), HasSubstr(cat(">g", step, " f32[64,32]<")));
   }
