@@ -195,13 +195,17 @@ T with_bias(Call& c, T y) {
 
 T dequantize(Call& c) {
   const T x = c.in(0), scale = c.in(1);
-  T centred = cast(x, scale.dtype());
+  // Differences of integers of 16 bits or more may not be values of a scale's type of 16 bits, so f32 has them.
+  const bool widens = size_of(x.dtype()) > 1 && size_of(scale.dtype()) < 4;
+  const DType inner = widens ? DType::f32 : scale.dtype();
+  T centred = cast(x, inner);
   if (c.has(2)) {
-    // The difference of two eight-bit integers is exact in the scale's dtype, so no integer arithmetic is needed.
-    centred = centred - cast(per_axis(c, c.in(2), x), scale.dtype());
+    // The difference of two integers of at most eight bits is exact in every float type, so no integer arithmetic is
+    // needed; that of two integers of 16 bits is exact in f32.
+    centred = centred - cast(per_axis(c, c.in(2), x), inner);
   }
-  const T y = centred * per_axis(c, scale, x);
-  const DType result = c.dtype_attr("output_dtype", y.dtype());
+  const T y = centred * cast(per_axis(c, scale, x), inner);
+  const DType result = c.dtype_attr("output_dtype", scale.dtype());
   if (!is_float(result)) c.fail("output_dtype is ", name_of(result), "; what is dequantised is a float");
   return cast(y, result);
 }

@@ -156,6 +156,17 @@ TEST(Import, DequantisingToATypeThatIsNotTheScales) {
   EXPECT_EQ(graph.nodes[static_cast<size_t>(graph.outputs[0].node)].dtype, DType::f32);
 }
 
+TEST(Import, DequantisingWideIntegersWithANarrowScaleSubtractsExactly) {
+  auto model = empty_model(21);
+  add_initializer(model, "x", {.type = TensorProto::INT16, .shape = {2}, .values = {2049, -2049}});
+  add_initializer(model, "scale", {.type = TensorProto::FLOAT16, .shape = {}, .values = {1}});
+  add_initializer(model, "zero", {.type = TensorProto::INT16, .shape = {}, .values = {2048}});
+  add_node(model, "DequantizeLinear", {"x", "scale", "zero"}, {"y"});
+  add_output(model, "y", TensorProto::FLOAT16);
+  // Neither 2049 nor -4097 is a value of f16.
+  EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(1, -4096));
+}
+
 TEST(Import, WholeNumbersOfWindowsAreNotMissed) {
   auto model = empty_model();
   add_initializer(model, "n", {.type = TensorProto::INT64, .shape = {}, .values = {10}});
