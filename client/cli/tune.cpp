@@ -20,6 +20,7 @@
 #include "client/program/bucket.h"
 #include "client/program/bundle.h"
 #include "client/program/files.h"
+#include "client/program/manifest.h"
 #include "client/remote/ids.h"
 #include "client/remote/lonely.h"
 #include "client/remote/report.h"
@@ -330,9 +331,9 @@ absl::StatusOr<int> get_command(Context& context, const GetOptions& options) {
   if (!to.out.empty()) {
     WL_ASSIGN_OR_RETURN(std::string object, objects_of(context, to.trust)(record));
     WL_RETURN_IF_ERROR(make_folders(to.out));
-    std::string stem = cat(to.out, "/", record.source.entry);
-    WL_RETURN_IF_ERROR(write_file(stem + ".cpp", record.source.prelude + record.source.text));
-    WL_RETURN_IF_ERROR(write_file(stem + ".so", object));
+    WL_RETURN_IF_ERROR(
+        write_file(cat(to.out, "/", source_file(record.source)), record.source.prelude + record.source.text));
+    WL_RETURN_IF_ERROR(write_file(cat(to.out, "/", object_file(record.source)), object));
     WL_RETURN_IF_ERROR(write_file(to.out + "/record.json", record_json(record)));
   }
   if (to.report.json == "-") return kExitDone;

@@ -238,15 +238,19 @@ absl::Status check_program(const Program& program) {
 
 }  // namespace
 
+std::string source_file(const Source& source) {
+  const std::string& target = source.target;
+  return cat(source.entry, target.starts_with("cuda:") ? ".cu" : target.starts_with("hip:") ? ".hip" : ".cpp");
+}
+std::string object_file(const Source& source) {
+  const std::string& target = source.target;
+  return cat(source.entry, target.starts_with("cuda:") ? ".cubin" : target.starts_with("hip:") ? ".hsaco" : ".so");
+}
 std::string source_path(const ProgramKernel& kernel) {
-  const std::string& target = kernel.source.target;
-  const char* kind = target.starts_with("cuda:") ? ".cu" : target.starts_with("hip:") ? ".hip" : ".cpp";
-  return cat("kernels/", kernel.source.entry, kind);
+  return cat("kernels/", source_file(kernel.source));
 }
 std::string object_path(const ProgramKernel& kernel) {
-  const std::string& target = kernel.source.target;
-  const char* kind = target.starts_with("cuda:") ? ".cubin" : target.starts_with("hip:") ? ".hsaco" : ".so";
-  return cat("kernels/", kernel.source.entry, kind);
+  return cat("kernels/", object_file(kernel.source));
 }
 
 std::string graph_path(const ProgramKernel& kernel) {

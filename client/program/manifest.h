@@ -36,6 +36,10 @@ absl::StatusOr<Manifest> parse_manifest(const std::string& text);
 // folder has no manifest.
 absl::StatusOr<Manifest> read_manifest(const std::string& folder);
 
+// Names of a kernel's files without their folder: ENTRY.cpp and ENTRY.so for CPUs, .cu and .cubin, .hip and .hsaco for
+// GPUs.
+std::string source_file(const Source& source);
+std::string object_file(const Source& source);
 // Paths of a kernel's files, relative to the bundle's folder.
 std::string source_path(const ProgramKernel& kernel);
 std::string object_path(const ProgramKernel& kernel);

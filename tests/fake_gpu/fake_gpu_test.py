@@ -136,6 +136,9 @@ def hip(scratch, file):
     expect(any(path.suffix == ".hsaco" for path in (pathlib.Path(bundle) / "kernels").iterdir()), "no hsaco in the bundle")
     done = scratch.run("warploom", "run", bundle, "--check", "--json", "-").json()
     expect(done["correct"] and done["device"] == "hip:0", done)
+    scratch.run("warploom", "get", report["groups"][0]["key"], "--out", scratch.path("one"))
+    kinds = sorted(file.suffix for file in pathlib.Path(scratch.path("one")).iterdir())
+    expect(kinds == [".hip", ".hsaco", ".json"], kinds)
 
 
 def fleet(scratch, file):
