@@ -194,9 +194,9 @@ class Watcher : public grpc::ClientReadReactor<v1::Job> {
 
 // All streams and long polls of this test stay open at the same time.
 TEST(Calls, ThatWaitNeedNoThreads) {
-  // Below a test scale of 0.25 there are fewer streams and polls, since the thread sanitizer makes a report for each
-  // message; the reports are suppressed, but take time.
-  const bool slow = testing::test_scale() < 0.25;
+  // A slow build has fewer streams and polls, since the thread sanitizer makes a report for each message; the reports
+  // are suppressed, but take time.
+  const bool slow = testing::is_slow_build();
   const size_t streams = slow ? 40 : 1000;
   const int64_t polls_at_once = slow ? 8 : 200;
   Scratch scratch;

@@ -23,6 +23,11 @@ inline double test_scale() {
   return text == nullptr ? 1 : std::strtod(text, nullptr);
 }
 
+// Whether this is a slow build, with a sanitizer: its presets set WARPLOOM_PATIENCE.
+inline bool is_slow_build() {
+  return std::getenv("WARPLOOM_PATIENCE") != nullptr;
+}
+
 // Returns a time limit: `seconds` times WARPLOOM_PATIENCE, which the presets of slow (sanitized) builds set to 10.
 inline std::chrono::seconds patience(int64_t seconds) {
   const char* text = std::getenv("WARPLOOM_PATIENCE");

@@ -44,8 +44,10 @@ TEST(CpuCost, TextReadsBack) {
   EXPECT_EQ(print(*read), print(cost));
   EXPECT_EQ(read->device, cost.device);
   EXPECT_FALSE(parse_cpu_cost("").ok());
-  EXPECT_FALSE(parse_cpu_cost("warploom cpu-cost 1\nterm nothing 1").ok());
-  EXPECT_FALSE(parse_cpu_cost("warploom cpu-cost 1\nterm call -1").ok());
+  EXPECT_FALSE(parse_cpu_cost("warploom cpu-cost 1\nterm call 1").ok());
+  EXPECT_TRUE(parse_cpu_cost("warploom cpu-cost 2\nterm call 1").ok());
+  EXPECT_FALSE(parse_cpu_cost("warploom cpu-cost 2\nterm nothing 1").ok());
+  EXPECT_FALSE(parse_cpu_cost("warploom cpu-cost 2\nterm call -1").ok());
 }
 
 // Returns the kernel of a contraction whose schedule is given by the text `choices`.

@@ -34,7 +34,8 @@ std::string refusal_of_record(const std::function<void(KernelRecord&)>& change) 
   Random r(3);
   KernelRecord record = random_record(r);
   record.problem.buffers.emplace_back();
-  EXPECT_TRUE(from_proto(to_proto(record)).ok() || !record.digest.empty());
+  record.digest = record_digest(record);
+  EXPECT_TRUE(from_proto(to_proto(record)).ok()) << from_proto(to_proto(record)).status();
   change(record);
   record.digest = record_digest(record);
   return refusal(from_proto(to_proto(record)).status());
