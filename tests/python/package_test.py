@@ -255,6 +255,13 @@ model(numpy.ones(model.inputs()[0].shape, "f4"))
     assert "ZeroDivisionError" in done.stderr and "nanobind" not in done.stderr, done.stderr
 
 
+def test_says_that_pytorch_is_missing():
+    code = "import sys; sys.modules['torch'] = None\nimport warploom.torch"
+    environment = os.environ | {"PYTHONPATH": str(python_package())}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 1 and "ImportError: warploom.torch needs PyTorch 2.6 or newer" in done.stderr, done.stderr
+
+
 def test_installed_it_needs_no_build_tree(folder, model, monkeypatch):
     """The files of a wheel (the module, the library and the programs) work in another folder, without the build tree."""
     place = folder / "site"

@@ -1,5 +1,10 @@
 """The PyTorch backend torch.compile(model, backend="warploom"), and a report of which operators became kernels."""
 
+try:
+    import torch  # noqa: F401
+except ImportError as missing:
+    raise ImportError(f"warploom.torch needs PyTorch 2.6 or newer, which this Python does not have (pip install torch): {missing}") from missing
+
 from ._backend import backend, report
 
 __all__ = ["backend", "report"]
