@@ -55,10 +55,10 @@ cmake --preset $(1)
 cmake --build --preset $(1) -j $(JOBS) --target $(2)
 endef
 
-# $(call run_tests,PRESET,CTEST OPTIONS) runs tests by ctest and keeps the output in ctest.log, whose last lines .ci/run prints at its end.
+# $(call run_tests,PRESET,CTEST OPTIONS) runs tests by ctest, with two places for every processor (cmake/warploom.cmake), and keeps the output in ctest.log, whose last lines .ci/run prints at its end.
 define run_tests
 @mkdir -p build/$(1)
-ctest --preset $(1) -j $(JOBS) --no-tests=error $(2) 2>&1 | tee build/$(1)/ctest.log
+ctest --preset $(1) -j $$(( 2 * $(JOBS) )) --no-tests=error $(2) 2>&1 | tee build/$(1)/ctest.log
 endef
 
 build: python

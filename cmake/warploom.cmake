@@ -61,6 +61,10 @@ if(WARPLOOM_SANITIZE)
   set(WARPLOOM_TEST_SECONDS 3600)
 endif()
 
+# How many of ctest's places a test takes. `make test` gives ctest two places for every processor, so tests that compute take two, and tests
+# that mostly wait (for deadlines, leases, or the network) take one: two of them run beside each other on one processor.
+set(WARPLOOM_TEST_PLACES 2)
+
 # wl_checked(TARGETS...): adds TARGETS to the target `checked`, which builds what `make check` runs.
 add_custom_target(checked)
 function(wl_checked)
@@ -89,7 +93,7 @@ function(wl_test name folder)
   target_link_libraries(${name} PRIVATE ${libraries} GTest::gmock GTest::gtest_main)
   wl_precompile(${name} precompiled_test.h base_test)
   wl_tested(${name})
-  set(discovered DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT ${WARPLOOM_TEST_SECONDS} LABELS)
+  set(discovered DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT ${WARPLOOM_TEST_SECONDS} PROCESSORS ${WARPLOOM_TEST_PLACES} LABELS)
   if(arg_LONG)
     gtest_discover_tests(${name} TEST_FILTER "${arg_LONG}" ${discovered} long)
     gtest_discover_tests(${name} TEST_FILTER "-${arg_LONG}" ${discovered} ${arg_LABEL})
@@ -99,12 +103,13 @@ function(wl_test name folder)
   if(arg_CHECK)
     wl_checked(${name})
     add_test(NAME check.${name} COMMAND ${name} --gtest_brief=1 "--gtest_filter=-*Random*:*Fuzz*:*Sampled*:${arg_SLOW}")
-    set_tests_properties(check.${name} PROPERTIES LABELS check ENVIRONMENT WARPLOOM_TEST_SCALE=0.02 TIMEOUT 120)
+    set_tests_properties(check.${name} PROPERTIES LABELS check ENVIRONMENT WARPLOOM_TEST_SCALE=0.02 TIMEOUT 120 PROCESSORS ${WARPLOOM_TEST_PLACES})
   endif()
 endfunction()
 
 # wl_script_test(NAME LABEL SCRIPT ARGUMENTS...): a test that is a Python script. It runs in the virtual environment build/venv if that
 # exists.
+# Scripts that mostly wait are those in the list WARPLOOM_WAITING.
 function(wl_script_test name label script)
   set(tests ${PROJECT_SOURCE_DIR}/tests)
   set(python ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
@@ -113,7 +118,11 @@ function(wl_script_test name label script)
     set(python ${WARPLOOM_PYTHON})
   endif()
   add_test(NAME ${name} COMMAND ${python} ${PROJECT_SOURCE_DIR}/tests/${script} ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${WARPLOOM_TEST_SECONDS} SKIP_RETURN_CODE 77
+  set(places ${WARPLOOM_TEST_PLACES})
+  if(name IN_LIST WARPLOOM_WAITING)
+    set(places 1)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${WARPLOOM_TEST_SECONDS} SKIP_RETURN_CODE 77 PROCESSORS ${places}
     ENVIRONMENT "WARPLOOM_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};WARPLOOM_SOURCE_DIR=${PROJECT_SOURCE_DIR};PYTHONPATH=${tests}/e2e:${tests}/fleet")
 endfunction()
 
