@@ -178,7 +178,7 @@ class Explanation {
                               bytes_text(cost.bytes + written_[other]->bytes),
                               time_text(cost.micros + written_[other]->micros));
       } else {
-        append(&out, "not one kernel: ", without_numbers(merged.status().message()), "\n");
+        append(&out, "not one kernel: ", without_numbers(std::string(merged.status().message())), "\n");
       }
     }
     return out;
