@@ -270,6 +270,11 @@ absl::StatusOr<Job> stored_job(Context& context, const GraphFile& file, TuneOpti
   WL_RETURN_IF_ERROR(set_device(context, options));
   WL_ASSIGN_OR_RETURN(Job job, context.service.create_job(new_request_id(), file.text, options, file.label,
                                                           trace_of_job(/*given=*/"")));
+  if (job.state == JobState::kNotCached && !job.error.ok()) {
+    const ConnectionOptions& to = context.connection;
+    job.error = absl::NotFoundError(
+        cat(context.embedded ? cat("store ", to.store) : cat("coordinator ", to.server), ": ", job.error.message()));
+  }
   if (is_done(job.state)) return job;
   return absl::DataLossError(cat(context.connection.server, " answers with ", job.name,
                                  ", which is not done, although nothing was to be searched; it is no coordinator of "

@@ -183,7 +183,8 @@ absl::Status Executor::set(int buffer, const Array& array) {
 absl::Status Executor::set(int buffer, DType dtype, const Shape& shape, std::string_view bytes) {
   const ProgramBuffer& value = program_->buffers[buffer];
   if (dtype != value.dtype || shape != value.shape || static_cast<int64_t>(bytes.size()) != value.bytes()) {
-    return invalid("input ", value.name, " is ", type_text(value), ", the given array is ", type_text(dtype, shape));
+    return invalid("input ", value.name, " is ", type_text(value), ", the given array is ", type_text(dtype, shape),
+                   "; give one of the input's type and shape");
   }
   std::memcpy(data(buffer), bytes.data(), bytes.size());
   return gpu_ ? gpu_->write(buffer, data(buffer)) : absl::OkStatus();

@@ -151,7 +151,8 @@ TEST_F(RunTest, SaysWhichInputDoesNotFit) {
   ASSERT_TRUE(write_file(root_ + "/x.npy", npy_bytes(DType::f32, {2}, std::string(8, '\0'))).ok());
   RunOptions options;
   options.values.inputs = {{"x", root_ + "/x.npy"}};
-  EXPECT_EQ(run_program(program, options).status().message(), "input x is f32[6,32], the given array is f32[2]");
+  EXPECT_EQ(run_program(program, options).status().message(),
+            "input x is f32[6,32], the given array is f32[2]; give one of the input's type and shape");
   options.values.inputs = {{"q", root_ + "/x.npy"}};
   EXPECT_EQ(run_program(program, options).status().message(), "no input is named q; the inputs are x, w");
   options.values.inputs.clear();
