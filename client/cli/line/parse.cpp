@@ -46,7 +46,7 @@ std::string meant_by(const CLI::App& app) {
 
 std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> words = app.remaining();
-  if (app.get_subcommands().empty() && error.get_name() == "RequiredError")
+  if (app.get_subcommands().empty() && words.empty() && error.get_name() == "RequiredError")
     return "no command is given, such as `warploom tune MODEL`";
   const bool no_command = app.get_subcommands().empty() && !words.empty() && !words[0].starts_with('-');
   return no_command ? cat("there is no command ", words[0]) : error.what();

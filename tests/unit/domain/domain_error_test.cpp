@@ -49,7 +49,7 @@ TEST(DomainErrors, OperandsThatCutAnAxisDifferently) {
     %6 = add %3 %5 : f32[24]
     output "o" %6
   })"),
-              HasSubstr("%6 add [24]: operand %5 cuts an axis as 4*6, the loop as 6*4"));
+              HasSubstr("%6 add [24]: operand %5 reshape [24] cuts an axis as 4*6, the loop as 6*4"));
 }
 
 TEST(DomainErrors, IllegalGroupsSayWhy) {
