@@ -11,6 +11,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
     list(APPEND WARPLOOM_WARNINGS -Wno-maybe-uninitialized)
   endif()
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  # Newer releases report such faults of standard containers that cannot happen: sets of sets, and short strings that are moved or appended.
+  list(APPEND WARPLOOM_WARNINGS -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overread)
+endif()
 # The build type Dev compiles quickly and has assertions enabled. The CHECK macros of this project are enabled in every build type.
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1")
 set(CMAKE_C_FLAGS_DEV "-O1 -g1")
@@ -21,6 +25,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # By default, g++ collects garbage whenever its heap has doubled beyond 128 MB, which takes a sixth of the compile time of a merged source
   # (of a unity build). With this parameter, garbage collection begins at a heap of 1000000 KB, which such a source does not reach.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1000000>)
+endif()
+
+# g++ 13 and newer refuse a header that was precompiled with another -O, so COLD libraries need one of their own there.
+set(WARPLOOM_PRECOMPILED_PER_LEVEL OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  set(WARPLOOM_PRECOMPILED_PER_LEVEL ON)
 endif()
 
 find_program(WARPLOOM_CCACHE ccache)

@@ -40,6 +40,19 @@ std::string sha256_hex(std::string_view bytes) {
   return out;
 }
 
+std::string bytes_of_hex(std::string_view digits) {
+  const auto value = [](char digit) {
+    return digit >= '0' && digit <= '9'   ? digit - '0'
+           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
+           : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
+                                          : 0;
+  };
+  std::string bytes;
+  for (size_t i = 0; i + 1 < digits.size(); i += 2)
+    bytes.push_back(static_cast<char>(16 * value(digits[i]) + value(digits[i + 1])));
+  return bytes;
+}
+
 Encoder::Encoder(std::string_view kind, int version) {
   text(kind).integer(version);
 }

@@ -24,7 +24,10 @@ constexpr size_t kKeyBytes = 32, kSignatureBytes = 64;
 constexpr int kMostSignerLine = 1024;
 constexpr int64_t kMostHeadDays = 36'500;
 
-using StdFile = std::unique_ptr<FILE, decltype(&fclose)>;
+struct CloseFile {
+  void operator()(FILE* file) const { std::fclose(file); }
+};
+using StdFile = std::unique_ptr<FILE, CloseFile>;
 using AnyKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Digesting = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
 
@@ -51,7 +54,7 @@ const unsigned char* bytes_of(const std::string& text) {
 
 bool is_signed_by(const std::string& public_key, const std::string& text, const std::string& signature) {
   if (!is_hex(public_key, kKeyBytes) || !is_hex(signature, kSignatureBytes)) return false;
-  const std::string raw_key = absl::HexStringToBytes(public_key), raw = absl::HexStringToBytes(signature);
+  const std::string raw_key = bytes_of_hex(public_key), raw = bytes_of_hex(signature);
   const AnyKey key(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes_of(raw_key), raw_key.size()),
                    &EVP_PKEY_free);
   const Digesting digesting(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
@@ -81,7 +84,7 @@ absl::Status make_key(const std::string& file) {
   const std::string unfinished = cat(file, ".", getpid());
   const int fd = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return cannot("write", file);
-  const StdFile out(fdopen(fd, "w"), &fclose);
+  const StdFile out(fdopen(fd, "w"));
   if (out == nullptr) close(fd);
   const bool written = key && out != nullptr &&
                        PEM_write_PrivateKey(out.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1 &&

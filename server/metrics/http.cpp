@@ -101,12 +101,20 @@ struct HttpServer::Impl {
       asked_now = &asked;
       InMemory stream(asked.head);
       bool closed = false;
-      const bool right = process_request(stream, /*close_connection=*/false, closed, nullptr);
+      const bool right = process(stream, closed);
       asked_now = nullptr;
       return {stream.take(), closed || !right || has_body(asked.head)};
     }
 
    private:
+    // Newer releases of httplib also take the addresses of both ends of the connection.
+    template <typename Stream>
+    bool process(Stream& stream, bool& closed) {
+      if constexpr (requires { this->process_request(stream, false, closed, nullptr); })
+        return this->process_request(stream, /*close_connection=*/false, closed, nullptr);
+      else
+        return this->process_request(stream, "", 0, "", 0, /*close_connection=*/false, closed, nullptr);
+    }
     // Requests to this server need no body. If a request has one, its connection is closed, since the body would be
     // read as the next request.
     static bool has_body(std::string_view head) {

@@ -69,7 +69,7 @@ void sql_record_part(sqlite3_context* context, int, sqlite3_value** values) {
 }  // namespace
 
 std::string key_bytes(std::string_view text) {
-  return is_sha256(text) ? absl::HexStringToBytes(absl::string_view(text.data(), text.size())) : sha256_bytes(text);
+  return is_sha256(text) ? bytes_of_hex(text) : sha256_bytes(text);
 }
 
 std::string row_digest(std::initializer_list<std::string_view> values) {
