@@ -9,10 +9,6 @@ namespace {
 
 using Cuts = std::vector<Slab::Cut>;
 
-std::string what(const Graph& group, NodeId id) {
-  return cat("%", id, " ", name_of(group.nodes[id].op), " ", shape_text(group.nodes[id].shape));
-}
-
 int64_t length_of(const Slab::Cut& cut, int64_t extent) {
   return cut.axis < 0 ? extent : cut.length;
 }
@@ -83,7 +79,7 @@ class Demand {
 
   absl::Status want(NodeId id, const Cuts& cuts) {
     if (slab_.needed[id] && slab_.cuts[id] != cuts)
-      return invalid(what(group_, id), ": one op needs all of it and another only a block's part");
+      return invalid(node_text(group_, id), ": one op needs all of it and another only a block's part");
     slab_.needed[id] = 1;
     slab_.cuts[id] = cuts;
     return absl::OkStatus();
@@ -100,7 +96,7 @@ class Demand {
   }
 
   absl::Status refuse(NodeId id) const {
-    return invalid(what(group_, id), ": a block's part of it is not one contiguous part of an operand");
+    return invalid(node_text(group_, id), ": a block's part of it is not one contiguous part of an operand");
   }
 
   absl::Status operands_of(NodeId id) {
@@ -201,12 +197,13 @@ absl::Status check_no_repeats(const Graph& group, const Slab& slab) {
   for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id) {
     const OpClass cls = class_of(group.nodes[id].op);
     const bool expensive = cls == OpClass::kReduce || cls == OpClass::kContract || cls == OpClass::kGather;
-    if (expensive && slab.needed[id] && !moves(id)) return invalid(what(group, id), ": every block would compute it");
+    if (expensive && slab.needed[id] && !moves(id))
+      return invalid(node_text(group, id), ": every block would compute it");
   }
   for (const Output& output : group.outputs) {
     if (!slab.needed[output.node])
-      return invalid(what(group, output.node), ": is not needed for output ", group.outputs[0].name);
-    if (!moves(output.node)) return invalid(what(group, output.node), ": every block would store it");
+      return invalid(node_text(group, output.node), ": is not needed for output ", group.outputs[0].name);
+    if (!moves(output.node)) return invalid(node_text(group, output.node), ": every block would store it");
   }
   return absl::OkStatus();
 }

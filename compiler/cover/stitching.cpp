@@ -185,7 +185,7 @@ class Stitcher {
         stage.buffers.push_back({inputs + end.output, -1, slab_.shift(group_, origin)});
         pitches.back() = pitches_of(group_, origin, shape, own.shape);
         if (pitches.back().size() != own.shape.size())
-          return invalid(what(origin), ": a block's part of this output has other axes");
+          return invalid(node_text(group_, origin), ": a block's part of this output has other axes");
         continue;
       }
       kept_[stored] = end.value >= 0 ? end.value : static_cast<int>(result_.kept.size());
@@ -227,11 +227,7 @@ class Stitcher {
   }
 
   std::string named(NodeId node, const std::vector<NodeId>* origins) const {
-    return origins != nullptr ? what(was_[(*origins)[node]]) : "a value of a turn";
-  }
-  std::string what(NodeId id) const {
-    const Node& node = group_.nodes[id];
-    return cat("%", id, " ", name_of(node.op), " ", shape_text(node.shape));
+    return origins != nullptr ? node_text(group_, was_[(*origins)[node]]) : "a value of a turn";
   }
 
   // Returns what an output of the part stands for, namely the output with the node `stored`. If there is none, all

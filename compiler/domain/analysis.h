@@ -45,7 +45,7 @@ class Analysis {
   };
 
   const Node& node(NodeId id) const { return graph_.nodes[id]; }
-  std::string what(NodeId id) const { return cat("%", id, " ", name_of(node(id).op), " ", shape_text(node(id).shape)); }
+  std::string what(NodeId id) const { return node_text(graph_, id); }
   void find_computed();
   absl::Status store(int index);
 

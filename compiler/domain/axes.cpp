@@ -20,7 +20,7 @@ std::vector<NodeId> views_of(const Graph& graph, NodeId id, NodeId& source) {
 
 namespace {
 
-absl::StatusOr<Axes> regrouped(const Node& view, std::string_view what, const Shape& from, const Axes& x,
+absl::StatusOr<Axes> regrouped(const Node& view, std::string_view what, std::string_view operand, const Axes& x,
                                Factors& factors) {
   Axes result;
   FactorList before, after;
@@ -30,8 +30,7 @@ absl::StatusOr<Axes> regrouped(const Node& view, std::string_view what, const Sh
   for (const FactorList& axis : result) after.insert(after.end(), axis.begin(), axis.end());
   const std::string cuts = factors.text(before);
   if (!factors.unify(before, after))
-    return invalid(what, ": cuts axes that %", view.operands[0], " ", shape_text(from), " (loops ", cuts,
-                   ") does not have: not one loop");
+    return invalid(what, ": cuts axes that ", operand, " (loops ", cuts, ") does not have: not one loop");
   return result;
 }
 
@@ -39,10 +38,10 @@ absl::StatusOr<Axes> regrouped(const Node& view, std::string_view what, const Sh
 
 absl::StatusOr<Axes> apply_view(const Graph& graph, NodeId view, const Axes& x, Factors& factors) {
   const Node& v = graph.nodes[view];
-  const std::string what = cat("%", view, " ", name_of(v.op), " ", shape_text(v.shape));
+  const std::string what = node_text(graph, view);
   const Shape& from = graph.nodes[v.operands[0]].shape;
   const ViewKind kind = info(v.op).view;
-  if (kind == ViewKind::kSameOrder) return regrouped(v, what, from, x, factors);
+  if (kind == ViewKind::kSameOrder) return regrouped(v, what, node_text(graph, v.operands[0]), x, factors);
   // A concat that is a view of one value has one operand, since views_of() stops at a concat of several.
   if (kind == ViewKind::kJoined) return x;
   const ViewMap map = view_map(v, from);
@@ -51,7 +50,7 @@ absl::StatusOr<Axes> apply_view(const Graph& graph, NodeId view, const Axes& x, 
   for (size_t i = 0; i < from.size(); ++i) {
     const std::optional<size_t> to = map.unmoved(i);
     if (!to)
-      return invalid(what, ": moves elements of %", v.operands[0],
+      return invalid(what, ": moves elements of ", node_text(graph, v.operands[0]),
                      ", which this kernel computes, to other coordinates; store that value and read it back");
     result[*to] = x[i];
     known[*to] = 1;

@@ -174,10 +174,6 @@ AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
   return best;
 }
 
-std::string describe(const Graph& group, NodeId id) {
-  return cat("%", id, " ", name_of(group.nodes[id].op), " ", shape_text(group.nodes[id].shape));
-}
-
 std::string loops(const Domain& domain, const Atoms& atoms) {
   return cat("[",
              absl::StrJoin(atoms, ",", [&](std::string* out, AtomId atom) { append(out, domain.atoms[atom].extent); }),
@@ -195,8 +191,8 @@ absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
     // A group with a contraction may not contain a reduction as well. The comparison of atoms below does not see a
     // contraction that sums over axes of extent 1 alone, since it reduces no atoms.
     if (domain.contract >= 0 && id != domain.contract)
-      return invalid(describe(group, std::min(id, domain.contract)), " and ",
-                     describe(group, std::max(id, domain.contract)), ": a contraction and a reduction are two loops");
+      return invalid(node_text(group, std::min(id, domain.contract)), " and ",
+                     node_text(group, std::max(id, domain.contract)), ": a contraction and a reduction are two loops");
     if (reduction < 0) {
       reduction = id;
       continue;
@@ -205,7 +201,7 @@ absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
     std::sort(mine.begin(), mine.end());
     std::sort(first.begin(), first.end());
     if (mine != first)
-      return invalid(describe(group, reduction), " reduces loops ", loops(domain, first), ", ", describe(group, id),
+      return invalid(node_text(group, reduction), " reduces loops ", loops(domain, first), ", ", node_text(group, id),
                      " reduces loops ", loops(domain, mine), ": not one loop");
   }
   return reduction;
@@ -217,11 +213,12 @@ absl::Status check_no_repeats(const Graph& group, const Draft& draft) {
   for (AtomId atom : domain.parallel) {
     for (const Domain::Store& store : domain.stores)
       if (store.access.strides[atom] == 0)
-        return invalid(describe(group, group.outputs[store.output].node), ": the output does not move along a loop of ",
-                       domain.atoms[atom].extent, " that the group has; it would be stored that many times");
+        return invalid(node_text(group, group.outputs[store.output].node),
+                       ": the output does not move along a loop of ", domain.atoms[atom].extent,
+                       " that the group has; it would be stored that many times");
     for (NodeId id : draft.computed)
       if ((!draft.reduced_by[id].empty() || id == domain.contract) && !holds(domain.varies[id], atom))
-        return invalid(describe(group, id), ": does not move along a loop of ", domain.atoms[atom].extent,
+        return invalid(node_text(group, id), ": does not move along a loop of ", domain.atoms[atom].extent,
                        " that the group has; it would be summed that many times");
   }
   return absl::OkStatus();
@@ -237,11 +234,11 @@ absl::Status check_epilogue(const Graph& group, const Draft& draft) {
   for (NodeId id : draft.computed)
     for (AtomId atom : domain.varies[id])
       if (!before[id] && domain.atoms[atom].reduced)
-        return invalid(describe(group, id), ": is computed after ", describe(group, domain.contract),
+        return invalid(node_text(group, id), ": is computed after ", node_text(group, domain.contract),
                        " but moves along a loop that it sums: not one loop");
   for (const Domain::Store& store : domain.stores) {
     if (store.source < 0 || before[store.source] > (store.source == domain.contract ? 1 : 0))
-      return invalid("output ", store.output, " is not computed from ", describe(group, domain.contract),
+      return invalid("output ", store.output, " is not computed from ", node_text(group, domain.contract),
                      ": it would be stored once for every step of the sum");
   }
   return absl::OkStatus();
@@ -295,7 +292,7 @@ absl::StatusOr<Domain> classify(const Graph& group, Draft draft) {
                                    [&](NodeId id) { return class_of(group.nodes[id].op) == OpClass::kGather; });
   if (domain.contract >= 0) {
     if (gather != draft.computed.end())
-      return invalid(describe(group, *gather), " and ", describe(group, domain.contract),
+      return invalid(node_text(group, *gather), " and ", node_text(group, domain.contract),
                      ": a gather cannot be part of a contraction's tiles");
     domain.cls = LoopClass::kContract;
     WL_RETURN_IF_ERROR(check_epilogue(group, draft));

@@ -11,7 +11,7 @@ namespace wl {
 namespace {
 
 absl::Status cut(const Graph& graph, NodeId view, std::string_view why) {
-  return invalid("%", view, " ", name_of(graph.nodes[view].op), " ", shape_text(graph.nodes[view].shape), ": ", why);
+  return invalid(node_text(graph, view), ": ", why);
 }
 
 std::vector<Term> single(Term term) {
@@ -186,7 +186,9 @@ absl::StatusOr<std::vector<StridedPiece>> concat_pieces(const Graph& graph, Node
     WL_ASSIGN_OR_RETURN(std::vector<StridedPiece> pieces, pieces_of(graph, operand));
     for (StridedPiece& piece : pieces) {
       if (extent != node.shape[axis] && !place_within(piece.at, axis, extent, start, node.shape[axis]))
-        return cut(graph, id, cat("joins %", operand, " along axis ", axis, ", which is several pieces of memory"));
+        return cut(
+            graph, id,
+            cat("joins ", node_text(graph, operand), " along axis ", axis, ", which is several pieces of memory"));
       joined.push_back(std::move(piece));
     }
     start += extent;
@@ -289,7 +291,7 @@ absl::StatusOr<std::vector<StridedPiece>> pieces_of(const Graph& graph, NodeId i
   if (node.op == Op::concat && node.operands.size() > 1) return concat_pieces(graph, id);
   if (!is_view(node)) {
     if (!is_leaf(node))
-      return invalid("%", id, " ", name_of(node.op), " ", shape_text(node.shape),
+      return invalid(node_text(graph, id),
                      ": is joined with other values or padded, and this kernel computes it; store it and read it back");
     StridedPiece leaf{id, node.value, node.op == Op::constant, {}};
     leaf.at = node.op == Op::input  ? strided_of(node.shape)

@@ -26,6 +26,10 @@ std::string shape_text(const Shape& shape) {
   return cat("[", absl::StrJoin(shape, ","), "]");
 }
 
+std::string node_text(const Graph& graph, NodeId id) {
+  return cat("%", id, " ", name_of(graph.nodes[id].op), " ", shape_text(graph.nodes[id].shape));
+}
+
 std::string type_text(DType dtype, const Shape& shape) {
   return cat(name_of(dtype), shape_text(shape));
 }

@@ -124,7 +124,9 @@ absl::StatusOr<Einsum> parse_einsum(std::string_view text);
 void allow_tf32(Graph& graph);
 
 inline constexpr int kMaxRank = 16;
-std::string shape_text(const Shape& shape);              // formats a shape, e.g. "[4096,1024]"
+std::string shape_text(const Shape& shape);  // formats a shape, e.g. "[4096,1024]"
+// Returns a node as messages name it, with its number in the graph, op and shape, e.g. "%3 reduce_max [64]".
+std::string node_text(const Graph& graph, NodeId id);
 std::string type_text(DType dtype, const Shape& shape);  // formats a type, e.g. "f32[4096,1024]"
 Shape without_units(const Shape& shape);                 // returns the extents other than 1, in order
 

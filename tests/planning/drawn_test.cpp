@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "compiler/base/splitmix.h"
 #include "compiler/ir/compose/compose.h"
 #include "compiler/ir/text.h"
@@ -59,6 +61,7 @@ TEST_P(Drawn, IsWhatIsLaunched) {
     EXPECT_THAT(said->text,
                 ::testing::StartsWith(cat("# ", result->steps.size(),
                                           result->steps.size() == 1 ? " kernel" : " kernels", " instead of ")));
+    EXPECT_FALSE(std::regex_search(said->text, std::regex("not one kernel: [^\n]*%"))) << said->text;
     const Cover cover = cover_of(*whole);
     for (size_t i = 0; i < result->steps.size(); ++i) {
       const std::string& launched = result->groups[result->steps[i].group].graph;

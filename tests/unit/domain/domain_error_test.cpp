@@ -27,7 +27,8 @@ TEST(DomainErrors, GatherFromAComputedValueIsCut) {
 }
 
 TEST(DomainErrors, ReshapesThatDoNotNestAreCut) {
-  EXPECT_THAT(error_of(R"(graph {
+  EXPECT_THAT(
+      error_of(R"(graph {
     %0 = input "x" : f32[12,64]
     %1 = exp %0 : f32[12,64]
     %2 = reshape %1 : f32[3,256]
@@ -35,7 +36,7 @@ TEST(DomainErrors, ReshapesThatDoNotNestAreCut) {
     %4 = exp %3 : f32[32,24]
     output "y" %4
   })"),
-              HasSubstr("%3 reshape [32,24]: cuts axes that %2 [3,256] (loops 3*4*64) does not have: not one loop"));
+      HasSubstr("%3 reshape [32,24]: cuts axes that %2 reshape [3,256] (loops 3*4*64) does not have: not one loop"));
 }
 
 TEST(DomainErrors, OperandsThatCutAnAxisDifferently) {
