@@ -195,7 +195,8 @@ T with_bias(Call& c, T y) {
 
 T dequantize(Call& c) {
   const T x = c.in(0), scale = c.in(1);
-  // Differences of integers of 16 bits or more may not be values of a scale's type of 16 bits, so f32 has them.
+  // Differences of integers of 16 bits may not be values of a scale's type of 16 bits, so f32 has them. Integers of 32
+  // bits may be beyond the largest value of f16.
   const bool widens = size_of(x.dtype()) > 1 && size_of(scale.dtype()) < 4;
   const DType inner = widens ? DType::f32 : scale.dtype();
   T centred = cast(x, inner);
@@ -234,7 +235,9 @@ T quantize(Call& c) {
   const double low = is_signed ? -std::ldexp(1, bits - 1) : 0;
   const double high = std::ldexp(1, is_signed ? bits - 1 : bits) - 1;
   T scaled = apply(Op::round, {x / cast(per_axis(c, c.in(1), x), x.dtype())});
-  if (c.has(2)) scaled = scaled + cast(per_axis(c, c.in(2), x), x.dtype());
+  // Results of 16 bits and their zero points may not be values of a type of 16 bits, so f32 has their sums.
+  if (bits > 8 && size_of(x.dtype()) < 4) scaled = cast(scaled, DType::f32);
+  if (c.has(2)) scaled = scaled + cast(per_axis(c, c.in(2), x), scaled.dtype());
   return cast_whole(apply(Op::min, {apply(Op::max, {scaled, low}), high}), dtype);
 }
 

@@ -156,6 +156,15 @@ TEST(Import, DequantisingToATypeThatIsNotTheScales) {
   EXPECT_EQ(graph.nodes[static_cast<size_t>(graph.outputs[0].node)].dtype, DType::f32);
 }
 
+// Returns the dtype of the only node with this op; a test fails if there is none or several.
+DType dtype_of_only(const Graph& graph, Op op) {
+  std::vector<DType> found;
+  for (const Node& node : graph.nodes)
+    if (node.op == op) found.push_back(node.dtype);
+  EXPECT_EQ(found.size(), 1u);
+  return found.empty() ? DType::b1 : found[0];
+}
+
 TEST(Import, DequantisingWideIntegersWithANarrowScaleSubtractsExactly) {
   auto model = empty_model(21);
   add_initializer(model, "x", {.type = TensorProto::INT16, .shape = {2}, .values = {2049, -2049}});
@@ -166,7 +175,19 @@ TEST(Import, DequantisingWideIntegersWithANarrowScaleSubtractsExactly) {
   // The scale is 1, as bits. Neither 2049 nor -4097 is a value of f16; the evaluation does not round the result.
   const Graph graph = import_model(model).graph;
   EXPECT_THAT(all_values(graph, 0), ElementsAre(1, -4097));
-  for (const Node& node : graph.nodes) EXPECT_TRUE(node.op != Op::sub || node.dtype == DType::f32) << print(graph);
+  EXPECT_EQ(dtype_of_only(graph, Op::sub), DType::f32) << print(graph);
+  EXPECT_EQ(graph.nodes[static_cast<size_t>(graph.outputs[0].node)].dtype, DType::f16);
+}
+
+TEST(Import, QuantisingNarrowFloatsToWideIntegersAddsExactly) {
+  auto model = empty_model(21);
+  add_input(model, "x", TensorProto::FLOAT16, {2});
+  add_initializer(model, "scale", {.type = TensorProto::FLOAT16, .shape = {}, .values = {0x3c00}});
+  add_initializer(model, "zero", {.type = TensorProto::UINT16, .shape = {}, .values = {32769}});
+  add_node(model, "QuantizeLinear", {"x", "scale", "zero"}, {"y"});
+  add_output(model, "y", TensorProto::UINT16);
+  const Graph graph = import_model(model).graph;
+  EXPECT_EQ(dtype_of_only(graph, Op::add), DType::f32) << print(graph);  // 32769 is no value of f16
 }
 
 TEST(Import, WholeNumbersOfWindowsAreNotMissed) {
