@@ -118,7 +118,7 @@ absl::Status Buffer::check_red_zones() const {
   if (const char* at = first_changed(begin, data_); at != data_)
     return absl::DataLossError(absl::StrCat("wrote ", data_ - at, " bytes before its begin"));
   if (const char* at = first_changed(data_ + bytes_, end); at != end)
-    return absl::DataLossError(absl::StrCat("wrote past its end, at byte ", at - data_, " of ", bytes_, " bytes"));
+    return absl::DataLossError(absl::StrCat("byte ", at - data_, " was written; it has ", bytes_, " bytes"));
   return absl::OkStatus();
 }
 

@@ -84,7 +84,7 @@ const Fault kFaults[] = {
     {"EarlyExit", "_exit(0);", Outcome::kRuntimeError, "exited with status 0"},
     {"EarlyExit3", "_exit(3);", Outcome::kRuntimeError, "exited with status 3"},
     {"PastTheEnd", WL_ADD " if (i == 15) ((volatile float*)c)[1024] = 0;", Outcome::kRuntimeError,
-     "argument 2 (c): wrote past its end, at byte "},
+     "argument 2 (c): byte 4096 was written; it has 4096 bytes"},
     {"BeforeTheBegin", WL_ADD " if (i == 0) ((volatile float*)c)[-1] = 0;", Outcome::kRuntimeError,
      "argument 2 (c): wrote 4 bytes before its begin"},
     {"FarPastTheEnd", WL_ADD " ((volatile float*)c)[1024 + 2048] = 0;", Outcome::kRuntimeError,
