@@ -227,7 +227,7 @@ absl::StatusOr<int> run_command(Context& context, const RunCommandOptions& optio
   WL_ASSIGN_OR_RETURN(const std::string temporary, temporary_folder());
   WL_ASSIGN_OR_RETURN(PendingFolder folder, PendingFolder::create(temporary + "/warploom-run"));
   for (ProgramKernel& kernel : program.kernels) {
-    kernel.object_path = cat(folder.path(), "/", kernel.source.entry, ".so");
+    kernel.object_path = cat(folder.path(), "/", object_file(kernel.source));
     WL_RETURN_IF_ERROR(write_file(kernel.object_path, kernel.object));
   }
   return run_and_report(program, options);
