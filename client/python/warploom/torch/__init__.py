@@ -2,7 +2,9 @@
 
 try:
     import torch  # noqa: F401
-except ImportError as missing:
+except ModuleNotFoundError as missing:
+    if missing.name != "torch":
+        raise
     raise ImportError(f"warploom.torch needs PyTorch 2.6 or newer, which this Python does not have (pip install torch): {missing}") from missing
 
 from ._backend import backend, report
