@@ -12,7 +12,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   endif()
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-  # Newer releases report such faults of standard containers that cannot happen: sets of sets, and short strings that are moved or appended.
+  # g++ 13 and newer report faults of the standard library's sets and short strings that cannot happen.
   list(APPEND WARPLOOM_WARNINGS -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overread)
 endif()
 # The build type Dev compiles quickly and has assertions enabled. The CHECK macros of this project are enabled in every build type.
