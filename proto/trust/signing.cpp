@@ -15,6 +15,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "compiler/base/sha256.h"
 #include "files/read.h"
 
 namespace wl {

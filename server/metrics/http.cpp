@@ -107,7 +107,8 @@ struct HttpServer::Impl {
     }
 
    private:
-    // Newer releases of httplib also take the addresses of both ends of the connection.
+    // Newer releases of httplib also take the addresses of both ends of the connection. This is a template since
+    // `requires` may be false in a template alone.
     template <typename Stream>
     bool process(Stream& stream, bool& closed) {
       if constexpr (requires { this->process_request(stream, false, closed, nullptr); })

@@ -23,7 +23,7 @@ inline double test_scale() {
   return text == nullptr ? 1 : std::strtod(text, nullptr);
 }
 
-// Whether this is a slow build, with a sanitizer: its presets set WARPLOOM_PATIENCE.
+// Whether this is a slow build, with a sanitizer: the presets of sanitizers set WARPLOOM_PATIENCE.
 inline bool is_slow_build() {
   return std::getenv("WARPLOOM_PATIENCE") != nullptr;
 }

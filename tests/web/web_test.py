@@ -8,8 +8,8 @@ import contextlib
 import hashlib
 import json
 import pathlib
-import ssl
 import re
+import ssl
 import subprocess
 import sys
 import urllib.error

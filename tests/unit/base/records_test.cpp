@@ -15,8 +15,12 @@ namespace {
 TEST(Sha256, PublishedVectors) {  // the vectors of FIPS 180-4
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Sha256, BytesOfHexadecimalDigits) {
   EXPECT_EQ(bytes_of_hex("00fFA9"), std::string("\0\xff\xa9", 3));
   EXPECT_EQ(bytes_of_hex("7"), "");
+  EXPECT_EQ(bytes_of_hex("4g415"), "@A");
 }
 
 TEST(Encoder, FieldsCannotRunIntoEachOther) {
