@@ -22,7 +22,7 @@ def main():
             expect("us" in why and "KB" in why or "MB" in why, f"{cover}: {why}")
             # The number of kernels is taken from the first line of the plan, which gives it before tuning, and not from a bundle, since the
             # kernels of a bundle depend on measured times.
-            kernels[cover] = int(re.match(r"# (\d+) kernels? instead of 8", why)[1])
+            kernels[cover] = int(re.match(r"# (1(?= kernel )|(?!1 )\d+(?= kernels )) kernels? instead of 8", why)[1])
             expect(picture.read_text().startswith("<svg"), f"{cover}: {picture.read_text()[:200]}")
         # The sources of all kernels, with their preludes, are together larger than a gRPC message may be. `inspect` must show them nevertheless.
         file.write_text(graphs.distinct_ops(2000))

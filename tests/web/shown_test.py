@@ -21,7 +21,7 @@ def kernels_in(picture):
 
 
 def kernels_said(why):
-    return int(re.search(r"^# (\d+) kernels? instead of", why, re.M)[1])
+    return int(re.search(r"^# (1(?= kernel )|(?!1 )\d+(?= kernels )) kernels? instead of", why, re.M)[1])
 
 
 def is_of(report, picture, why, what):
