@@ -2,11 +2,12 @@
 
 from harness import expect
 
-# A JavaScript expression for the size of each chart and of its smallest text, in pixels of the screen. CHARTS stands for a selector.
+# A JavaScript expression for the size of each chart and of its smallest text, in pixels of the screen, and for the ratio of its size to that for
+# which it was drawn. CHARTS stands for a selector.
 DRAWN = """[...document.querySelectorAll('CHARTS')].map((one) => {
     const box = one.getBoundingClientRect(), scale = one.viewBox.baseVal?.width > 0 ? box.width / one.viewBox.baseVal.width : 1;
     const texts = [...one.querySelectorAll('text')].map((text) => scale * parseFloat(getComputedStyle(text).fontSize));
-    return {width: box.width, height: box.height, text: Math.min(...texts)}; })"""
+    return {width: box.width, height: box.height, scale, text: Math.min(...texts)}; })"""
 
 
 def fits(browser, width):
@@ -30,8 +31,9 @@ def large(browser, charts):
     """On narrow and wide screens, charts take the width of the page, are at least 240 pixels high, and have texts that are legible."""
     for width in (400, 1400, 1900):
         browser.size(width, 900)
-        # The page may draw a chart again some time after its width has changed.
-        browser.until(f"{DRAWN.replace('CHARTS', charts)}.every((one) => one.width > 0.65 * {width})", f"charts take a width of {width}")
+        # The page may draw a chart again some time after its width has changed. Until then, the style sheet scales the old one.
+        fitted = f"one.width > 0.65 * {width} && Math.abs(one.scale - 1) < 0.02"
+        browser.until(f"{DRAWN.replace('CHARTS', charts)}.every((one) => {fitted})", f"charts are drawn for a width of {width}")
         drawn = browser.js(DRAWN.replace("CHARTS", charts))
         expect(drawn, f"there are no {charts}")
         for chart in drawn:
