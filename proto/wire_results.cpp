@@ -28,6 +28,7 @@ v1::GroupResult group_to_proto(const GroupResult& group) {
   out.set_measured_by(group.measured_by);
   out.set_confirmed_by(group.confirmed_by);
   out.set_built(group.built);
+  out.set_default_estimated(group.default_estimated);
   return out;
 }
 
@@ -54,6 +55,7 @@ absl::StatusOr<GroupResult> group_from_proto(const v1::GroupResult& in) {
   out.measured_by = in.measured_by();
   out.confirmed_by = in.confirmed_by();
   out.built = in.built();
+  out.default_estimated = in.default_estimated();
   return out;
 }
 
@@ -221,6 +223,7 @@ v1::JobResult to_proto(const JobResult& result) {
   out.set_bytes_default(result.bytes_default);
   out.set_bytes(result.bytes);
   out.set_default_ns(result.default_ns);
+  out.set_default_estimated(result.default_estimated);
   out.set_best_ns(result.best_ns);
   out.set_trials(result.trials);
   out.set_enumerate_s(result.enumerate_s);
@@ -282,6 +285,7 @@ absl::StatusOr<JobResult> convert(const v1::JobResult& in) {
   out.bytes_default = in.bytes_default();
   out.bytes = in.bytes();
   out.default_ns = in.default_ns();
+  out.default_estimated = in.default_estimated();
   out.best_ns = in.best_ns();
   out.trials = in.trials();
   out.enumerate_s = in.enumerate_s();

@@ -23,6 +23,18 @@ std::string rate_text(const GroupResult& group) {
   return absl::StrFormat("%.1f GB/s", static_cast<double>(group.bytes) / group.best_ns);
 }
 
+// Return the time of one kernel per operation, and the speed-up over it, of a group or of a whole result; "~" marks
+// estimates.
+template <typename Times>
+std::string before_text(const Times& of) {
+  return cat(of.default_estimated ? "~" : "", time_text(of.default_ns));
+}
+template <typename Times>
+std::string gain_text(const Times& of) {
+  if (!(of.default_ns > 0 && of.best_ns > 0)) return "-";
+  return cat(of.default_estimated ? "~" : "", absl::StrFormat("%.2fx", of.default_ns / of.best_ns));
+}
+
 }  // namespace
 
 std::string report_table(const Job& job, bool colour, bool trust_workers) {
@@ -39,22 +51,22 @@ std::string report_table(const Job& job, bool colour, bool trust_workers) {
                {"error/bound", true},
                {"from"}},
               colour);
-  auto speed_up = [](double before, double after) {
-    return before > 0 && after > 0 ? absl::StrFormat("%.2fx", before / after) : std::string("-");
-  };
   for (size_t i = 0; i < result.groups.size(); ++i) {
     const GroupResult& group = result.groups[i];
     table.add({cat("g", i), describe_group(group.graph), cat(group.count),
-               cat(group.kernels_default, " -> ", group.kernels), time_text(group.default_ns), time_text(group.best_ns),
-               speed_up(group.default_ns, group.best_ns), rate_text(group),
-               cat(number_text(group.max_error), "/", number_text(group.bound)), source_of(job, group, cached)});
+               cat(group.kernels_default, " -> ", group.kernels), before_text(group), time_text(group.best_ns),
+               gain_text(group), rate_text(group), cat(number_text(group.max_error), "/", number_text(group.bound)),
+               source_of(job, group, cached)});
   }
   table.rule();
-  table.add({"total", "", "", cat(result.kernels_default, " -> ", result.kernels), time_text(result.default_ns),
-             time_text(result.best_ns), speed_up(result.default_ns, result.best_ns),
+  table.add({"total", "", "", cat(result.kernels_default, " -> ", result.kernels), before_text(result),
+             time_text(result.best_ns), gain_text(result),
              result.best_ns > 0 ? absl::StrFormat("%.1f GB/s", static_cast<double>(result.bytes) / result.best_ns) : "",
              "", cat(job.cached ? 0 : job.progress.trials_done, " trials")});
   std::string text = table.text();
+  if (result.default_estimated)
+    text +=
+        "~: one kernel for each operation was timed for the groups that take most time, and is estimated for others\n";
   if (const double whole = result.whole_ns(); whole > 0 && result.steps.size() > 1)
     append(&text, "the whole program takes ", time_text(whole),
            " as it runs; the total above adds up its kernels alone\n");
@@ -64,8 +76,8 @@ std::string report_table(const Job& job, bool colour, bool trust_workers) {
                ? "; no other candidate can make it faster\n"
                : " by measured times; --effort thorough continues until no other cover can be faster\n");
   for (const TimedCover& cover : result.covers)
-    append(&text, "timed whole: ", cover.name, ", ", cover.kernels, " kernels, ",
-           absl::StrFormat("%.1f MB, ", static_cast<double>(cover.bytes) / 1e6),
+    append(&text, cover.samples_ns.empty() ? "not timed whole: " : "timed whole: ", cover.name, ", ", cover.kernels,
+           " kernels, ", absl::StrFormat("%.1f MB, ", static_cast<double>(cover.bytes) / 1e6),
            time_text(undisturbed_ns(cover.samples_ns)), cover.chosen ? "; chosen" : "", cover.why.empty() ? "" : ": ",
            cover.why, "\n");
   std::map<std::string_view, std::string> won;  // for each name of a library, the groups for which it was fastest

@@ -89,6 +89,7 @@ std::string report_json(const Job& job, const Bind& bind, const std::string& fil
     row["bytes"] = group.bytes;
     row["flops"] = group.flops;
     row["default_ns"] = group.default_ns;
+    row["default_estimated"] = group.default_estimated;
     row["best_ns"] = group.best_ns;
     row["samples_ns"] = group.samples_ns;
     row["trials"] = outcomes_json(group.trials);
@@ -111,6 +112,7 @@ std::string report_json(const Job& job, const Bind& bind, const std::string& fil
             {"bytes_default", result.bytes_default},
             {"bytes", result.bytes},
             {"default_ns", result.default_ns},
+            {"default_estimated", result.default_estimated},
             {"best_ns", result.best_ns},
             {"whole_ns", result.whole_ns()},
             {"trials", result.trials},

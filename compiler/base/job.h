@@ -139,6 +139,8 @@ struct GroupResult {
   int64_t bytes_default = 0, bytes = 0;
   double flops = 0;
   double default_ns = 0, best_ns = 0;
+  // Whether default_ns, the time of one kernel for each op, has estimates of kernels that were not timed.
+  bool default_estimated = false;
   std::vector<int64_t> samples_ns;
   OutcomeCounts trials{};
   double max_error = 0, bound = 0;
@@ -197,6 +199,7 @@ struct JobResult {
   int64_t kernels_default = 0, kernels = 0;
   int64_t bytes_default = 0, bytes = 0;
   double default_ns = 0, best_ns = 0;
+  bool default_estimated = false;  // as in GroupResult
   int64_t trials = 0;
   double enumerate_s = 0, compile_s = 0, check_s = 0, measure_s = 0, total_s = 0;
   Device device;

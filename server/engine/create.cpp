@@ -30,12 +30,19 @@ bool suffices(const Store::WholeAnswer& whole, const TuneOptions& asked) {
          (whole.budget_s == 0 || (asked.budget_s > 0 && whole.budget_s >= asked.budget_s));
 }
 
-int64_t missing_groups(const JobPlan& plan, const Records& records, const TuneOptions& asked) {
-  return std::count_if(plan.groups.begin(), plan.groups.end(), [&](const PlannedGroup& group) {
+// Returns the groups without a record that suffices, of those that the job wants, by their index in JobPlan::groups. A
+// job that only asks for what the store has wants kernels for its cover and nothing to compare them with.
+std::vector<int> missing_groups(const std::map<int, int64_t>& wanted, const JobPlan& plan, const Records& records,
+                                const TuneOptions& asked) {
+  std::vector<int> missing;
+  for (const auto& [at, trials] : wanted) {
+    const PlannedGroup& group = plan.groups[at];
+    if (asked.require_cached && group.fused_count == 0) continue;
     const auto record = records.find(group.key);
-    const int64_t needed = group.searched() && !asked.require_cached ? asked.trials : 1;
-    return asked.retune || record == records.end() || !satisfies(record->second, needed, asked.budget_s);
-  });
+    if (asked.retune || record == records.end() || !satisfies(record->second, trials, asked.budget_s))
+      missing.push_back(at);
+  }
+  return missing;
 }
 
 // Calls `work`, a request to the upstream coordinator, blocks until it has called back, and returns the problem that it
@@ -56,15 +63,17 @@ absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const
   const std::string problem =
       wait_for([&](const auto& done) { find_missing(store, elsewhere, *job.plan, job.row, done); });
   WL_ASSIGN_OR_RETURN(const Records records, known_records(store, *job.plan, job.row.team));
-  const int64_t missing = missing_groups(*job.plan, records, asked);
-  job.misses = missing;
-  job.hits = static_cast<int64_t>(job.plan->groups.size()) - missing;
-  if (missing == 0 && (asked.require_cached || !compiler.refines(asked.cover))) {
+  const std::map<int, int64_t> wanted =
+      wanted_trials(*job.plan, records, /*without=*/{}, asked.require_cached ? 1 : asked.trials);
+  const std::vector<int> missing = missing_groups(wanted, *job.plan, records, asked);
+  job.misses = static_cast<int64_t>(missing.size());
+  job.hits = static_cast<int64_t>(wanted.size()) - job.misses;
+  if (missing.empty() && (asked.require_cached || !compiler.refines(asked.cover))) {
     if (auto result = assemble(*job.plan, records, {}); result.ok()) answer_job(job.row, *std::move(result));
   } else if (asked.require_cached) {
     std::string why = and_why(problem);
-    for (const PlannedGroup& group : job.plan->groups) {
-      if (records.contains(group.key)) continue;
+    for (const int at : missing) {
+      const PlannedGroup& group = job.plan->groups[at];
       WL_ASSIGN_OR_RETURN(const bool lost, store.has_record_without_object(group.key, environment_of(*job.row.device),
                                                                            {.team = job.row.team}));
       if (!lost) continue;
@@ -72,7 +81,7 @@ absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const
       break;
     }
     job.row.error =
-        absl::NotFoundError(cat(missing, " of ", job.plan->groups.size(), " kernels are not in the store", why));
+        absl::NotFoundError(cat(missing.size(), " of ", wanted.size(), " kernels are not in the store", why));
   }
   return absl::OkStatus();
 }

@@ -103,7 +103,7 @@ absl::Status Jobs::begin(ActiveJob& job) {
   job.begun = Clock::now() - std::chrono::milliseconds(std::max<int64_t>(0, unix_ms_now() - job.row.started_ms));
   if (job.row.options.budget_s > 0) job.deadline = job.begun + duration_of(job.row.options.budget_s);
   WL_ASSIGN_OR_RETURN(job.known, known_plans(job.row));
-  return job.reverifying ? absl::OkStatus() : need_all(job);
+  return job.reverifying ? absl::OkStatus() : need_wanted(job);
 }
 
 void Jobs::plan_queued() {
@@ -252,6 +252,10 @@ void Jobs::advance(int64_t job_id) {
   if (busy(job)) return publish(job);
   const bool hurried = job.row.cancelling || job.stopping;
   if (!hurried && !job.refined && compiler_->refines(job.row.options.cover)) return refine(job);
+  if (!hurried) {
+    if (const absl::Status status = need_wanted(job); !status.ok()) return finish(job, JobState::kFailed, status);
+    if (busy(job)) return publish(job);
+  }
   if (hurried) {
     // A search that was cut short may have no record yet. The store may have a record of an earlier search, which is
     // then used instead.
@@ -265,9 +269,11 @@ void Jobs::advance(int64_t job_id) {
     return finish(job, JobState::kFailed, job.let_go ? why_unfinished(job) : launches.status());
   }
   if (!hurried) {
-    const absl::Status status = need_parts_in_use(job, *launches);
-    if (!status.ok()) return finish(job, JobState::kFailed, status);
-    if (busy(job)) return publish(job);
+    if (trials_now(job) == job.row.options.trials) {
+      const absl::Status status = need_parts_in_use(job, *launches);
+      if (!status.ok()) return finish(job, JobState::kFailed, status);
+      if (busy(job)) return publish(job);
+    }
     const absl::StatusOr<bool> decided = decide_whole(job);
     if (!decided.ok()) return finish(job, JobState::kFailed, decided.status());
     if (!*decided) return publish(job);

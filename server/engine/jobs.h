@@ -19,6 +19,7 @@
 #include "server/engine/job_views.h"
 #include "server/engine/races.h"
 #include "server/engine/searches.h"
+#include "server/jobs/wanted.h"
 #include "server/jobs/whole.h"
 
 namespace wl {
@@ -91,9 +92,12 @@ struct ActiveJob {
   // State of timing the job's cover as a whole against simpler covers (whole/job.cpp).
   struct Whole {
     bool planning = false;  // whether the pool was asked to plan the simpler covers
-    std::optional<std::vector<std::pair<std::string, JobPlan>>> simpler;  // names and plans of the simpler covers
+    // Names and plans of the covers that may be the answer: the job's own, then simpler ones.
+    std::optional<std::vector<std::pair<std::string, JobPlan>>> covers;
+    bool raced = false;  // whether the covers were timed with default schedules
     bool decided = false;
-    std::vector<TimedCover> timed;  // the covers compared, with their times; empty: there was nothing to compare
+    std::vector<TimedCover> left_out;  // the covers that are not searched, each with the reason
+    std::vector<TimedCover> timed;     // the covers compared, with their times; empty: there was nothing to compare
   };
   Whole whole;
 };
@@ -168,7 +172,7 @@ class Jobs : public SearchObserver {
   bool goes_on(int64_t id) const;
   // Defined in needs.cpp:
   absl::StatusOr<KnownPlans> known_plans(const JobRow& job);
-  absl::Status need_all(ActiveJob& job);
+  absl::Status need_wanted(ActiveJob& job);
   absl::Status need(ActiveJob& job, const PlannedGroup& group, int64_t trials);
   absl::Status need_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
                            std::optional<RecordRow> record);
@@ -190,6 +194,11 @@ class Jobs : public SearchObserver {
   absl::StatusOr<bool> decide_whole(ActiveJob& job);
   void plan_simpler(ActiveJob& job, std::vector<std::string> names);
   void take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler);
+  bool races_first(const ActiveJob& job) const;
+  int64_t trials_now(const ActiveJob& job) const;
+  absl::StatusOr<bool> compare_whole(ActiveJob& job);
+  absl::Status need_covers(ActiveJob& job, int64_t trials);
+  static void keep_contenders(ActiveJob& job, std::vector<TimedCover>& timed);
   absl::Status need_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
                                const std::vector<TimedCover>& timed);
   // Publishes the job's present state to the clients that watch it (progress.cpp).

@@ -26,13 +26,21 @@ absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
   return std::make_shared<const std::vector<KnownPlan>>(std::move(plans));
 }
 
-absl::Status Jobs::need_all(ActiveJob& job) {
-  int64_t misses = 0;
-  for (const PlannedGroup& group : job.plan->groups) {
-    WL_RETURN_IF_ERROR(need(job, group, group.searched() ? job.row.options.trials : 1));
-    misses += job.searches.contains(group.key) ? 1 : 0;
+absl::Status Jobs::need_wanted(ActiveJob& job) {
+  // Groups for which a search has found no correct kernel.
+  std::set<std::string> without;
+  for (const auto& [key, id] : job.searches)
+    if (searches_->at(id).end == Search::End::kNothing) without.insert(key);
+  int64_t hits = 0, misses = 0;
+  for (const auto& [at, trials] : wanted_trials(*job.plan, job.records, without, trials_now(job))) {
+    const PlannedGroup& group = job.plan->groups[at];
+    const auto needed = job.needed.find(group.key);
+    const bool is_new = needed == job.needed.end();
+    if (!is_new && needed->second >= trials) continue;
+    WL_RETURN_IF_ERROR(need(job, group, trials));
+    if (is_new) ++(job.searches.contains(group.key) ? misses : hits);
   }
-  options_.looked_up(static_cast<int64_t>(job.plan->groups.size()) - misses, misses);
+  if (hits + misses > 0) options_.looked_up(hits, misses);
   return absl::OkStatus();
 }
 

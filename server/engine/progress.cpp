@@ -56,6 +56,7 @@ JobProgress progress_of(const ActiveJob& job, const Searches& searches) {
   JobProgress out;
   bool finals = true;
   for (const PlannedGroup& group : job.plan->groups) {
+    if (!job.reverifying && !job.needed.contains(group.key)) continue;  // the job needs no kernel of the group
     const auto at = job.searches.find(group.key);
     const Search* search = at == job.searches.end() ? nullptr : &searches.at(at->second);
     out.groups.push_back(group_progress(job, group, search));

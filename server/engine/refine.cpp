@@ -107,7 +107,7 @@ void Jobs::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
   }
   if (plan.ok()) {
     job.plan = *std::move(plan);
-    if (absl::Status status = need_all(job); !status.ok()) return finish(job, JobState::kFailed, std::move(status));
+    if (absl::Status status = need_wanted(job); !status.ok()) return finish(job, JobState::kFailed, std::move(status));
   }
   advance(job_id);
 }

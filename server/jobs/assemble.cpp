@@ -144,6 +144,14 @@ class Assembler {
             const std::set<std::string>& transferred)
       : plan_(plan), records_(records), searched_(searched), transferred_(transferred) {
     buffer_of_.assign(plan.graph.nodes.size(), -1);
+    double measured = 0, modelled = 0;
+    for (const PlannedGroup& group : plan.groups) {
+      const auto found = records.find(group.key);
+      if (found == records.end() || group.model_ns <= 0) continue;
+      measured += default_of(found->second);
+      modelled += group.model_ns;
+    }
+    if (modelled > 0) model_errs_ = measured / modelled;
   }
 
   absl::StatusOr<JobResult> run() {
@@ -210,8 +218,9 @@ class Assembler {
       const PlannedGroup& part = plan_.groups[plan_.levels.back().launches[p].group];
       ++out.kernels_default;
       out.bytes_default += part.bytes;
-      if (const auto found = records_.find(part.key); found != records_.end())
-        out.default_ns += default_of(found->second);
+      const auto found = records_.find(part.key);
+      out.default_estimated |= found == records_.end();
+      out.default_ns += found == records_.end() ? model_errs_ * part.model_ns : default_of(found->second);
     }
     if (parts.empty()) {
       out.kernels_default = 1;
@@ -230,6 +239,7 @@ class Assembler {
       out.bytes_default += group.count * group.bytes_default;
       out.bytes += group.count * group.bytes;
       out.default_ns += static_cast<double>(group.count) * group.default_ns;
+      out.default_estimated |= group.default_estimated;
       out.best_ns += static_cast<double>(group.count) * group.best_ns;
     }
     for (const PlannedGroup& group : plan_.groups) {
@@ -253,6 +263,9 @@ class Assembler {
   const std::set<std::string>& transferred_;
   JobResult result_;
   std::vector<int> buffer_of_;
+  // The measured time of default schedules as a multiple of the modelled time, of all groups with a record; the time of
+  // other default schedules is estimated with it.
+  double model_errs_ = 1;
   std::map<int, int> result_of_;
   int intermediates_ = 0;
 };

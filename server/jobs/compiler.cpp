@@ -19,6 +19,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/library/library.h"
+#include "compiler/model/cost.h"
 #include "compiler/schedule/lower/lower.h"
 #include "compiler/search/analytic_seeds.h"
 #include "compiler/search/strategy.h"
@@ -254,6 +255,10 @@ class RealCompiler : public Compiler {
     WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine, {.work = work}));
     WL_ASSIGN_OR_RETURN(const Cover made, row->make({graph, machine, greedy, {}, pool_of(graph, machine, work), work}));
     return wl::explain(graph, made, machine, work);
+  }
+  double modelled_ns(const Graph& group, const Machine& machine) const override {
+    const absl::StatusOr<Domain> domain = analyze_group(group, machine);
+    return domain.ok() ? 1e3 * cost_of(group, *domain, machine, rates_of(machine)).micros : 0;
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
     WL_ASSIGN_OR_RETURN(Domain domain, analyze_group(group, machine));

@@ -65,6 +65,8 @@ class Compiler {
   virtual std::vector<std::string> simpler(const std::string& /*cover*/) const { return {}; }
   virtual absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine, const std::string& cover,
                                                    Work* work) const = 0;
+  // Returns the time in ns that one launch of a group should take, by the model that prices covers; 0: no answer.
+  virtual double modelled_ns(const Graph& /*group*/, const Machine& /*machine*/) const { return 0; }
   virtual absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const = 0;
   virtual absl::Status known_strategy(const std::string& name) const = 0;
   virtual absl::Status known_cover(const std::string& name) const = 0;

@@ -24,14 +24,19 @@ constexpr std::string_view kProducts = "strict";
 
 class PlanBuilder {
  public:
-  PlanBuilder(JobPlan* plan, const TuneOptions& options) : plan_(plan), options_(options) {}
+  PlanBuilder(JobPlan* plan, const TuneOptions& options, const Compiler& compiler)
+      : plan_(plan), options_(options), compiler_(compiler) {}
 
   // Plans a launch of a group. `counted`: the member of PlannedGroup that counts this launch.
   PlannedLaunch add(const Group& group, int64_t PlannedGroup::*counted) {
     Graph graph = extract(plan_->graph, group);
     const std::string key = problem_key(graph, plan_->device, options_);
     const auto [known, is_new] = by_key_.try_emplace(key, static_cast<int>(plan_->groups.size()));
-    if (is_new) plan_->groups.push_back(planned_group(std::move(graph), key));
+    if (is_new) {
+      const double model_ns = compiler_.modelled_ns(graph, plan_->machine);
+      plan_->groups.push_back(planned_group(std::move(graph), key));
+      plan_->groups.back().model_ns = model_ns;
+    }
     PlannedGroup& planned = plan_->groups[known->second];
     ++(planned.*counted);
     PlannedLaunch launch;
@@ -49,6 +54,7 @@ class PlanBuilder {
  private:
   JobPlan* plan_;
   const TuneOptions& options_;
+  const Compiler& compiler_;
   std::unordered_map<std::string, int> by_key_;
 };
 
@@ -136,7 +142,7 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   WL_ASSIGN_OR_RETURN(plan.graph, compiler.laid_out(whole, options.cover, work));
   WL_ASSIGN_OR_RETURN(std::vector<Cover> covers,
                       compiler.covers(plan.graph, plan.machine, options.cover, prices, work));
-  PlanBuilder builder(&plan, options);
+  PlanBuilder builder(&plan, options, compiler);
   // A group that only stores inputs needs no kernel: the input's buffer serves as such an output.
   const auto nothing_to_do = [&](const Group& group) {
     return std::all_of(group.stores.begin(), group.stores.end(),

@@ -23,6 +23,7 @@ struct PlannedGroup {
   Problem problem;
   int64_t ops = 0, bytes = 0;
   double flops = 0;
+  double model_ns = 0;  // time in ns of one launch by the model of covers (compiler/model/cost.h); 0: it has no answer
   // Numbers of launches of the group: in the first cover, in the last (the default), and in those between.
   int64_t fused_count = 0, part_count = 0, between_count = 0;
   // Whether schedules of the group are searched. Of groups that only the last cover has, the default schedule alone is

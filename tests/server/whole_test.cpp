@@ -208,6 +208,34 @@ TEST(WholeCovers, OnlyThoseThatComeCloseAreSearchedToTheEnd) {
   }
 }
 
+// All covers are timed with default schedules first. Those that are clearly slower are not searched, and the result
+// says why; those that come close are searched like the job's own cover.
+TEST(WholeCovers, OnlyThoseWithFastDefaultSchedulesAreSearched) {
+  for (const auto& [single, wanted] : {std::pair{2300, 1}, std::pair{2100, 24}}) {
+    Scratch scratch;
+    FakeCompiler compiler;
+    compiler.simpler_covers = {"single"};
+    Service service(scratch.path("a.db"), 15, "", 0, false, false, &compiler);
+    FakeWorker worker(service.channel, "w", by_times({{"fused", took(2000)}, {"single", took(single)}}));
+    TuneOptions options = trials(24);
+    options.cover = "fused";
+    const Job job = service.run("r", options);
+    ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+    EXPECT_EQ(chosen(job).name, "fused");
+    ASSERT_EQ(job.result->covers.size(), 2u);
+    const bool left_out = job.result->covers[1].why == "not searched: default schedules take 1.15 times the least time";
+    EXPECT_EQ(left_out, wanted == 1) << job.result->covers[1].why;
+    int64_t asked = 24;
+    for (const GroupProgress& progress : job.progress.groups) {
+      const auto record = service.record(progress.key);
+      ASSERT_TRUE(record.ok()) << record.status();
+      EXPECT_TRUE(record->ops == 1 || record->trials_asked == 24) << record->trials_asked;
+      if (record->ops == 1) asked = std::min(asked, record->trials_asked);
+    }
+    EXPECT_EQ(asked, wanted) << single;
+  }
+}
+
 // The coordinator restarts while a worker has the first or the second batch of covers (0: it does not restart). The
 // same covers are compared and the same cover is chosen.
 TEST(WholeCovers, ARestartGoesOnWithTheSameRace) {

@@ -55,14 +55,20 @@ class HtmlTable {
   std::string out_;
 };
 
+// Returns the mark of times of one kernel per operation, and of what follows from them, where these are estimates.
+std::string estimate_mark(const Json& of) {
+  return of.value("default_estimated", false) ? "~" : "";
+}
+
 std::string figures(const Json& report) {
   const Json& totals = part(report, "totals");
   const double before = number_in(totals, "default_ns"), after = number_in(totals, "best_ns"),
                whole = number_in(totals, "whole_ns");
+  const std::string about = estimate_mark(totals);
   const std::pair<const char*, std::string> all[] = {
-      {"one kernel per operation", time_text(before)},
+      {"one kernel per operation", about + time_text(before)},
       {"tuned, each kernel alone", time_text(after)},
-      {"speed-up", times_text(before, after)},
+      {"speed-up", about + times_text(before, after)},
       {"the whole program as it runs", whole > 0 ? time_text(whole) : "not timed"},
       {"kernels", cat(text_in(totals, "kernels_default"), " → ", text_in(totals, "kernels"))},
       {"memory traffic",
@@ -76,15 +82,16 @@ std::string figures(const Json& report) {
 }
 
 std::string groups_table(const Json& groups) {
-  HtmlTable table("Groups: operations that share a kernel. Times are of one occurrence.", {{"what", true},
-                                                                                           {"count"},
-                                                                                           {"kernels"},
-                                                                                           {"default"},
-                                                                                           {"best"},
-                                                                                           {"speed-up"},
-                                                                                           {"Gop/s"},
-                                                                                           {"GB/s"},
-                                                                                           {"error/bound"}});
+  HtmlTable table("Groups: operations that share a kernel. Times are of one occurrence; ~: estimated.",
+                  {{"what", true},
+                   {"count"},
+                   {"kernels"},
+                   {"default"},
+                   {"best"},
+                   {"speed-up"},
+                   {"Gop/s"},
+                   {"GB/s"},
+                   {"error/bound"}});
   int number = 0;
   for (const Json& group : groups) {
     const double before = number_in(group, "default_ns"), after = number_in(group, "best_ns");
@@ -92,8 +99,9 @@ std::string groups_table(const Json& groups) {
       return after > 0 ? absl::StrFormat("%.4g", number_in(group, key) / after) : std::string();
     };
     table.add({cat(number++, ": ", text_in(group, "what")), text_in(group, "count"),
-               cat(text_in(group, "kernels_default"), " → ", text_in(group, "kernels")), time_text(before),
-               time_text(after), times_text(before, after), rate("flops"), rate("bytes"),
+               cat(text_in(group, "kernels_default"), " → ", text_in(group, "kernels")),
+               estimate_mark(group) + time_text(before), time_text(after),
+               estimate_mark(group) + times_text(before, after), rate("flops"), rate("bytes"),
                cat(number_text(number_in(group, "max_error")), "/", number_text(number_in(group, "bound")))});
   }
   return table.text();

@@ -16,6 +16,12 @@ def _times(before, after):
     return f"{before / after:.2f}x" if before and after else "-"
 
 
+def _before_and_after(row):
+    """Returns the times before and after tuning and the speed-up as text; "~" marks what is estimated."""
+    times, about = (row["default_ns"], row["best_ns"]), "~" if row.get("default_estimated") else ""
+    return [about + _time(times[0]), _time(times[1]), about + _times(*times)]
+
+
 def _row(cells, tag="td"):
     aligned = (f'<{tag} style="{_STYLE}{"left" if i == 0 else "right"}">{html.escape(cell)}</{tag}>' for i, cell in enumerate(cells))
     return f"<tr>{''.join(aligned)}</tr>"
@@ -50,12 +56,10 @@ class Report(dict):
         for size, report in self.sizes():
             for group in report["groups"]:
                 kernels = f"{group['kernels_default']} → {group['kernels']}"
-                times = group["default_ns"], group["best_ns"]
-                out.append([group["what"], str(group["count"]), kernels, *map(_time, times), _times(*times)])
+                out.append([group["what"], str(group["count"]), kernels, *_before_and_after(group)])
             totals = report["totals"]
             kernels = f"{totals['kernels_default']} → {totals['kernels']}"
-            times = totals["default_ns"], totals["best_ns"]
-            out.append([f"total {size}".rstrip(), "", kernels, *map(_time, times), _times(*times)])
+            out.append([f"total {size}".rstrip(), "", kernels, *_before_and_after(totals)])
         return out
 
     def _repr_html_(self):

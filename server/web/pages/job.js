@@ -11,14 +11,19 @@ function covers(job) {
       (cover.chosen ? "; chosen" : "") + (cover.why === "" ? "" : `: ${cover.why}`)]);
 }
 
+// Marks the time of one kernel per operation, and what follows from it, where it is an estimate.
+function about(of) {
+  return of.default_estimated ? "~" : "";
+}
+
 function totals(job) {
   if (job.totals === null) return [];
   const {totals} = job;
   return [
     ["Kernels", `${totals.kernels_default} before, ${totals.kernels} after`],
     ["Bytes moved", `${bytes(totals.bytes_default)} before, ${bytes(totals.bytes)} after`],
-    ["Time", `${time(totals.default_ns)} before, ${time(totals.best_ns)} after: ` +
-      speedUp(totals.default_ns, totals.best_ns)],
+    ["Time", `${about(totals)}${time(totals.default_ns)} before, ${time(totals.best_ns)} after: ` +
+      about(totals) + speedUp(totals.default_ns, totals.best_ns)],
     ["Spent", [["compiling", totals.compile_s], ["checking", totals.check_s], ["measuring", totals.measure_s]]
       .map(([what, seconds]) => `${what} ${duration(seconds) || "0 s"}`).join(", ")],
   ];
@@ -37,9 +42,9 @@ const showGroups = table("groups", (group) => group.key, (group) => {
     {text: group.count, kind: "number"},
     {text: trialsText(group), kind: "number"},
     trials === 0 ? "" : {stamp: JSON.stringify([better, trials]), node: () => spark(better, trials, group.name)},
-    {text: time(group.default_ns), kind: "number"},
+    {text: about(group) + time(group.default_ns), kind: "number"},
     {text: time(group.best_ns), kind: "number"},
-    {text: speedUp(group.default_ns, group.best_ns), kind: "number"},
+    {text: about(group) + speedUp(group.default_ns, group.best_ns), kind: "number"},
     from(group),
   ];
 });

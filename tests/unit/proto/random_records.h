@@ -212,23 +212,15 @@ inline TuneOptions random_options(Random& r) {
 inline JobResult random_result(Random& r) {
   JobResult out;
   out.groups = r.list([&] {
-    return GroupResult{r.digest(),
-                       r.text(),
-                       r.below(9),
-                       r.below(9),
-                       r.word(),
-                       r.below(9),
-                       r.below(9),
-                       r.below(1 << 30),
-                       r.below(1 << 30),
-                       r.amount(),
-                       r.amount(),
-                       r.amount(),
-                       r.list([&] { return r.below(1 << 30); }),
-                       random_counts(r),
-                       r.amount(),
-                       r.amount(),
-                       r.text(),
+    return GroupResult{r.digest(),       r.text(),
+                       r.below(9),       r.below(9),
+                       r.word(),         r.below(9),
+                       r.below(9),       r.below(1 << 30),
+                       r.below(1 << 30), r.amount(),
+                       r.amount(),       r.amount(),
+                       r.flip(),         r.list([&] { return r.below(1 << 30); }),
+                       random_counts(r), r.amount(),
+                       r.amount(),       r.text(),
                        r.digest()};
   });
   out.groups.emplace_back();
@@ -249,6 +241,7 @@ inline JobResult random_result(Random& r) {
   out.bytes_default = r.below(1 << 30);
   out.bytes = r.below(1 << 30);
   out.default_ns = r.amount();
+  out.default_estimated = r.flip();
   out.best_ns = r.amount();
   out.trials = r.below(999);
   out.enumerate_s = r.amount();

@@ -1,0 +1,33 @@
+// Which groups of a job's plan get trials, and how many: the job's own cover first, then only what may change the
+// answer (docs/design/covers.md#which-groups-are-searched). A pure function of the plan and of what is known so far, so
+// a restarted coordinator asks for the same.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "server/jobs/job_plan.h"
+
+namespace wl {
+
+// By how much the model of times may be wrong about two ways to compute the same: what the model says takes more than
+// this factor of the time of something else is not tried against it.
+inline constexpr double kModelErrs = 1.3;
+
+// Returns the numbers of trials of groups, by their index in JobPlan::groups; 1: the default schedule only. Groups that
+// are not in the result need no kernel, as far as is known. `without`: keys of the groups for which a search has found
+// no correct kernel. Until every group of the first cover has a record or is one of `without`, the result has these
+// groups alone. Then it has also
+// - the parts of a group without a correct kernel, with all trials;
+// - parts in a less fused cover that take less than kModelErrs times the group's time by the model: their default
+//   schedules, and all trials if these take less time together than the group's default schedule;
+// - for the comparison of the report, the kernels that the last cover runs in place of the groups that take most time.
+std::map<int, int64_t> wanted_trials(const JobPlan& plan, const Records& records, const std::set<std::string>& without,
+                                     int64_t trials);
+
+// Returns the sum of the modelled times in ns of all launches of the plan's first cover.
+double modelled_ns(const JobPlan& plan);
+
+}  // namespace wl
