@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -17,6 +18,7 @@
 #include "proto/wire.h"
 #include "runtime/pool.h"
 #include "worker/calls.h"
+#include "worker/compile.h"
 #include "worker/device_runner.h"
 #include "worker/private_folder.h"
 #include "worker/probes.h"
@@ -29,6 +31,8 @@ using std::chrono::milliseconds;
 
 constexpr auto kFirstBackoff = milliseconds(100);
 constexpr auto kMaxBackoff = milliseconds(2000);
+// The most batches that a call for work takes. A coordinator gives several only if each has one candidate.
+constexpr int kMostLeases = 8;
 constexpr auto kSaysWork = std::chrono::minutes(1);
 // The time limit of one call to the coordinator, in addition to the time that the call waits for work.
 constexpr auto kPatience = milliseconds(20'000);
@@ -109,7 +113,7 @@ class Agent {
         backoff_.reset();
         log_line(spdlog::level::info, "registered", {{"worker", calls_.name()}});
       }
-      const auto answer = calls_.acquire(wait_s());
+      const auto answer = calls_.acquire(kMostLeases, wait_s());
       if (!answer.ok()) {
         // acquire() fails if the coordinator cannot be reached, or if the coordinator has restarted and does not know
         // this worker any more.
@@ -121,10 +125,7 @@ class Agent {
         continue;
       }
       backoff_.reset();
-      for (const v1::Lease& lease : answer->leases()) {
-        WL_RETURN_IF_ERROR(work(lease));
-        worked_ = Clock::now();
-      }
+      WL_RETURN_IF_ERROR(work_on(*answer));
       if (answer->leases().empty()) state_.rest();
       // A worker that gets no lease for the idle time may end, even if jobs still wait for the coordinator to check
       // their results.
@@ -164,44 +165,89 @@ class Agent {
     stopped_.wait_for(lock, backoff_.next(), [this] { return stop_.stop_requested(); });
   }
 
-  // Measures the batch of a lease and reports the results. Fails only if this worker cannot measure at all.
-  absl::Status work(const v1::Lease& lease) {
-    const absl::StatusOr<Batch> batch = from_proto(lease.batch());
-    if (!batch.ok()) {
+  // A leased batch, and what renews its lease until it is measured.
+  struct Held {
+    Held(Calls* calls, const v1::Lease& of, Batch leased, std::stop_token stop) : lease(of), batch(std::move(leased)) {
+      renewer.emplace(calls, of, std::move(stop));
+    }
+    const v1::Lease& lease;
+    const Batch batch;
+    std::optional<Renewer> renewer;  // empty once the batch is measured
+  };
+
+  // Measures the batches of the leases that one call got, one after another. Their kernels are compiled together
+  // before. Fails only if this worker cannot measure at all.
+  absl::Status work_on(const v1::AcquireLeasesResponse& answer) {
+    std::list<Held> held;
+    for (const v1::Lease& lease : answer.leases()) {
+      absl::StatusOr<Batch> batch = from_proto(lease.batch());
+      if (batch.ok()) {
+        held.emplace_back(&calls_, lease, *std::move(batch), stop_);
+        log_line(spdlog::level::debug, cat("leased a batch; candidates: ", held.back().batch.candidates.size()),
+                 fields_of(lease));
+        continue;
+      }
       log_line(spdlog::level::err, cat("a lease cannot be used: ", batch.status().message()), fields_of(lease));
       calls_.release(lease, std::string(batch.status().message()), /*unable=*/true);
-      return absl::OkStatus();
     }
-    log_line(spdlog::level::debug, cat("leased a batch; candidates: ", batch->candidates.size()), fields_of(lease));
-    absl::StatusOr<Measured> measured = absl::InternalError("");
-    bool lost = false;
-    {
-      Renewer renewer(&calls_, lease, stop_);
-      MeasureOptions options = options_.measure;
-      options.cancel = renewer.cancel();
-      options.progress = [&](const Progress& progress) { renewer.progress(progress.phase, progress.counter); };
-      options.says = [this](const std::string& text, const std::string& trace) {
-        log_line(spdlog::level::debug, cat("runner: ", text), {{"worker", calls_.name()}, {"trace", trace}});
-      };
-      options.state = &state_;
-      const bool alone = options.gpus.empty();
-      machine_lock_->begin(alone);
-      measured = options_.measure_with ? options_.measure_with(*batch, options)
-                                       : measure_soundly(*batch, options_.devices.front(), options, &sound_);
-      if (measured.ok() && !measured->cancelled) tell_rates(options);
-      machine_lock_->end(alone);
-      lost = renewer.lost();
+    if (held.size() > 1) compile_together(held);
+    for (int done = 1; !held.empty(); ++done) {
+      const absl::Status status = work(held.front());
+      held.pop_front();
+      for (Held& next : held) {
+        if (!status.ok()) calls_.release(next.lease, std::string(status.message()), /*unable=*/true);
+        next.renewer->progress("waiting for others", done);
+      }
+      WL_RETURN_IF_ERROR(status);
+      worked_ = Clock::now();
     }
+    return absl::OkStatus();
+  }
+
+  MeasureOptions options_for(Held& held) {
+    MeasureOptions options = options_.measure;
+    options.cancel = held.renewer->cancel();
+    options.progress = [&held](const Progress& progress) { held.renewer->progress(progress.phase, progress.counter); };
+    options.says = [this](const std::string& text, const std::string& trace) {
+      log_line(spdlog::level::debug, cat("runner: ", text), {{"worker", calls_.name()}, {"trace", trace}});
+    };
+    options.state = &state_;
+    return options;
+  }
+
+  void compile_together(std::list<Held>& held) {
+    std::vector<const Batch*> batches;
+    for (const Held& each : held) batches.push_back(&each.batch);
+    const MeasureOptions options = options_for(held.front());
+    const bool alone = options.gpus.empty();
+    if (options_.measure_with) return;
+    machine_lock_->begin(alone);
+    compile_ahead(batches, options);
+    machine_lock_->end(alone);
+  }
+
+  // Measures a batch and reports the results. Fails only if this worker cannot measure at all.
+  absl::Status work(Held& held) {
+    const MeasureOptions options = options_for(held);
+    const bool alone = options.gpus.empty();
+    machine_lock_->begin(alone);
+    const absl::StatusOr<Measured> measured =
+        options_.measure_with ? options_.measure_with(held.batch, options)
+                              : measure_soundly(held.batch, options_.devices.front(), options, &sound_);
+    if (measured.ok() && !measured->cancelled) tell_rates(options);
+    machine_lock_->end(alone);
+    const bool lost = held.renewer->lost();
+    held.renewer.reset();
     if (lost) return absl::OkStatus();
     if (!measured.ok()) {
-      calls_.release(lease, std::string(measured.status().message()), /*unable=*/true);
+      calls_.release(held.lease, std::string(measured.status().message()), /*unable=*/true);
       return measured.status();
     }
     if (measured->cancelled || stop_.stop_requested()) {
-      calls_.release(lease, "the worker has to stop", /*unable=*/false);
+      calls_.release(held.lease, "the worker has to stop", /*unable=*/false);
       return absl::OkStatus();
     }
-    report(lease, *measured);
+    report(held.lease, *measured);
     return absl::OkStatus();
   }
 

@@ -39,7 +39,7 @@ class Calls {
                                 const std::vector<MeasuredRates>& rates);
   // Waits up to `wait_s` seconds for a lease. If the coordinator has none in this time, the answer is empty.
   // FailedPrecondition: this process has to register again.
-  absl::StatusOr<v1::AcquireLeasesResponse> acquire(double wait_s);
+  absl::StatusOr<v1::AcquireLeasesResponse> acquire(int most, double wait_s);
   absl::StatusOr<v1::RenewLeasesResponse::Outcome> renew(const v1::Lease& lease, const std::string& phase,
                                                          int64_t counter);
   // Uploads those compiled objects of the trials that the coordinator does not have yet. `objects`: the bytes of each

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <numeric>
 
 #include "absl/strings/match.h"
@@ -41,6 +42,19 @@ bool of_the_system(const std::string& program) {
       return absl::StartsWith(std::filesystem::canonical(file, error).string(), "/usr/");
   }
   return false;
+}
+
+// `kept`: whether the objects are kept for later batches. Such an object must not depend on other candidates, so its
+// kernel is compiled alone.
+CompileOptions compile_into(const std::string& folder, const MeasureOptions& options, bool kept) {
+  CompileOptions compile;
+  compile.folder = folder;
+  compile.jobs = jobs_of(options);
+  compile.unit = kept ? 1 : 8;
+  compile.deadline_ns = options.compile_deadline_ns;
+  compile.sandbox = options.sandbox;
+  compile.cancel = options.cancel;
+  return compile;
 }
 
 // Compiles a batch for the CPU. The objects of a promotion are kept in options.state, for later batches and for a
@@ -172,20 +186,31 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
                                                     const std::string& folder,
                                                     const std::function<void(int done)>& progress) {
   if (options.compiled != nullptr) return *options.compiled;
-  CompileOptions compile;
-  compile.folder = folder;
-  compile.jobs = jobs_of(options);
-  // A kept object must not depend on other candidates, so its kernel is compiled alone.
-  compile.unit = batch.keep_objects ? 1 : 8;
-  compile.deadline_ns = options.compile_deadline_ns;
-  compile.sandbox = options.sandbox;
-  compile.cancel = options.cancel;
+  CompileOptions compile = compile_into(folder, options, batch.keep_objects);
   compile.progress = progress;
   if (!for_gpu(batch)) return compile_for_cpu(batch, options, compile);
   if (options.state != nullptr && options.state->pool == nullptr)
     options.state->pool = std::make_unique<CompilePool>(options.runner, compile.jobs, options.sandbox);
   if (options.state != nullptr) return options.state->pool->compile(batch.candidates, batch.limits, compile);
   return CompilePool(options.runner, compile.jobs, options.sandbox).compile(batch.candidates, batch.limits, compile);
+}
+
+void compile_ahead(const std::vector<const Batch*>& batches, const MeasureOptions& options) {
+  if (options.state == nullptr || options.compiled != nullptr) return;
+  std::vector<Candidate> candidates;
+  for (const Batch* batch : batches)
+    if (batch->keep_objects && !for_gpu(*batch))
+      std::copy_if(batch->candidates.begin(), batch->candidates.end(), std::back_inserter(candidates),
+                   [&](const Candidate& each) { return options.state->objects.find(each.source) == nullptr; });
+  if (candidates.size() < 2) return;
+  const absl::StatusOr<PrivateFolder> folder = PrivateFolder::make(options.work_dir);
+  if (!folder.ok()) return;
+  const auto compiled = compile_cpu(candidates, compile_into(folder->path(), options, /*kept=*/true));
+  for (size_t i = 0; compiled.ok() && i < compiled->size(); ++i) {
+    if ((*compiled)[i].outcome != Outcome::kCorrect) continue;
+    absl::StatusOr<std::string> object = PrivateFolder::read((*compiled)[i].object);
+    if (object.ok()) options.state->objects.keep(candidates[i].source, *std::move(object), (*compiled)[i].seconds);
+  }
 }
 
 std::vector<size_t> order_of(const std::vector<Compiled>& compiled) {

@@ -23,7 +23,7 @@ std::string key_of(const Source& source) {
 
 }  // namespace
 
-void KeptObjects::keep(const Source& source, std::string object) {
+void KeptObjects::keep(const Source& source, std::string object, double compile_s) {
   if (object.size() > most_bytes_) return;
   std::string key = key_of(source);
   if (const auto at = by_key_.find(key); at != by_key_.end()) {
@@ -32,7 +32,7 @@ void KeptObjects::keep(const Source& source, std::string object) {
     by_key_.erase(at);
   }
   bytes_ += object.size();
-  objects_.push_front({std::move(key), std::move(object)});
+  objects_.push_front({std::move(key), std::move(object), compile_s});
   by_key_[objects_.front().key] = objects_.begin();
   while (bytes_ > most_bytes_) {
     bytes_ -= objects_.back().bytes.size();
@@ -41,10 +41,11 @@ void KeptObjects::keep(const Source& source, std::string object) {
   }
 }
 
-const std::string* KeptObjects::find(const Source& source) {
+const std::string* KeptObjects::find(const Source& source, double* compile_s) {
   const auto at = by_key_.find(key_of(source));
   if (at == by_key_.end()) return nullptr;
   objects_.splice(objects_.begin(), objects_, at->second);
+  if (compile_s != nullptr) *compile_s = std::exchange(at->second->compile_s, 0);
   return &at->second->bytes;
 }
 
@@ -55,7 +56,7 @@ absl::StatusOr<std::vector<Compiled>> KeptObjects::provide(
   std::vector<Candidate> missing;
   std::vector<size_t> places;  // for each element of `missing`, the index in `out` of its result
   for (size_t i = 0; i < candidates.size(); ++i) {
-    const std::string* const object = find(candidates[i].source);
+    const std::string* const object = find(candidates[i].source, &out[i].seconds);
     if (object == nullptr) {
       missing.push_back(candidates[i]);
       places.push_back(i);

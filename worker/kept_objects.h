@@ -21,14 +21,16 @@ class KeptObjects {
   // `most_bytes`: limit for all objects together. Beyond it, the least recently used objects are dropped.
   explicit KeptObjects(size_t most_bytes = size_t{64} << 20) : most_bytes_(most_bytes) {}
 
-  // Keeps the object of a kernel. The object's translation unit must hold no other kernel.
-  void keep(const Source& source, std::string object);
-  // Returns the object's bytes, or null. The pointer is valid until the next call of keep().
-  const std::string* find(const Source& source);
+  // Keeps the object of a kernel. The object's translation unit must hold no other kernel. `compile_s`: the seconds
+  // that compiling took, if no trial has reported them yet.
+  void keep(const Source& source, std::string object, double compile_s = 0);
+  // Returns the object's bytes, or null. The pointer is valid until the next call of keep(). If `compile_s` is set, it
+  // receives the seconds that were given to keep(), and they are told only once.
+  const std::string* find(const Source& source, double* compile_s = nullptr);
 
-  // Writes the kept objects into files in `folder`, with a compile time of 0, and calls `compile` for the other
-  // candidates. Returns the results in the order of the candidates, as compile_cpu() does. Unavailable: a file cannot
-  // be written.
+  // Writes the kept objects into files in `folder`, with a compile time of 0 unless no trial has reported it yet, and
+  // calls `compile` for the other candidates. Returns the results in the order of the candidates, as compile_cpu()
+  // does. Unavailable: a file cannot be written.
   absl::StatusOr<std::vector<Compiled>> provide(
       const std::vector<Candidate>& candidates, const std::string& folder,
       const std::function<absl::StatusOr<std::vector<Compiled>>(const std::vector<Candidate>&)>& compile);
@@ -38,6 +40,7 @@ class KeptObjects {
  private:
   struct Object {
     std::string key, bytes;
+    double compile_s = 0;  // as in keep(); 0 once provide() has told it
   };
   size_t most_bytes_, bytes_ = 0;
   std::list<Object> objects_;  // the kept objects, the most recently used first

@@ -154,6 +154,12 @@ class Leases {
   using Items = std::map<std::string, Item>;
 
   absl::StatusOr<std::optional<LeaseGrant>> lease(const std::string& batch_id, const ReadyQueue::Request& request);
+  // Whether a worker gets the batch in a call of its own: one that takes long, and one with which a worker was lost,
+  // since other batches that this worker has count as lost by it too.
+  static bool is_alone(const Item& item) {
+    return item.offer.batch->candidates.size() != 1 || !item.offer.batch->chains.empty() || item.attempt > 0 ||
+           item.lost_before > 0;
+  }
   // Adds the item to the queue of ready batches. The lock must be held.
   void put_ready(const std::string& batch_id, const Item& item) {
     ready_.put(batch_id, {.device = item.offer.device,
@@ -162,7 +168,8 @@ class Leases {
                           .team = item.offer.team,
                           .weight = item.offer.rules.weight,
                           .priority = item.offer.rules.priority,
-                          .candidates = static_cast<int64_t>(item.offer.batch->candidates.size())});
+                          .candidates = static_cast<int64_t>(item.offer.batch->candidates.size()),
+                          .alone = is_alone(item)});
   }
   std::vector<Owned> owned_by(const std::function<bool(const std::string& process)>& is_of) const;
   static bool bars(const Item& item, const std::string& name, const std::string& machine);

@@ -39,7 +39,9 @@ class ReadyQueue {
     std::string machine = {};  // the machine on which the worker runs; empty: it is unknown
     uint64_t epoch = 0;
     std::vector<Device> devices;
-    int max = 1;  // maximum number of batches that the worker takes; values below 1 count as 1
+    // Maximum number of batches that the worker takes; values below 1 count as 1. A call gets several only if none of
+    // them is one that is given alone.
+    int max = 1;
     Clock::time_point deadline;
   };
   struct Ready {
@@ -50,6 +52,7 @@ class ReadyQueue {
     std::string team = {};
     int64_t weight = 1, priority = 0;  // weight and priority of the team (TeamRules)
     int64_t candidates = 1;
+    bool alone = false;  // whether a call that gets the batch gets no other
   };
   struct Callbacks {
     // Returns whether no batch may be given at present. Whoever ends this state must call look().

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/base/batch_id.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/worker/kernels.h"
+#include "worker/compile.h"
 #include "worker/device_runner.h"
 #include "worker/private_folder.h"
 
@@ -40,6 +42,17 @@ TEST(KeptObjects, AreOfOneSource) {
   other = source_of("xt");
   other.prelude = "te";
   EXPECT_EQ(kept.find(other), nullptr);
+}
+
+TEST(KeptObjects, TheTimeOfCompilingIsToldOnce) {
+  KeptObjects kept;
+  kept.keep(source_of("a"), "object", 1.5);
+  double seconds = 0;
+  ASSERT_NE(kept.find(source_of("a")), nullptr);
+  ASSERT_NE(kept.find(source_of("a"), &seconds), nullptr);
+  EXPECT_EQ(seconds, 1.5);
+  ASSERT_NE(kept.find(source_of("a"), &seconds), nullptr);
+  EXPECT_EQ(seconds, 0);
 }
 
 TEST(KeptObjects, ThoseNotAskedForLongestAreForgotten) {
@@ -120,6 +133,32 @@ TEST(KeptObjects, APromotedKernelIsNotCompiledAgain) {
   for (const Trial& trial : measured->trials) EXPECT_EQ(trial.outcome, Outcome::kCorrect) << trial.message;
   EXPECT_EQ(measured->trials[0].compile_s, 0);
   EXPECT_GT(measured->trials[1].compile_s, 0);
+}
+
+// The kernels of several batches are compiled together; those that fail are left to their own batch.
+TEST(CompileAhead, KeepsTheKernelsOfAllBatches) {
+  const Scratch scratch;
+  std::vector<Batch> batches;
+  for (int value = 0; value < 4; ++value) {
+    Batch& batch = batches.emplace_back();
+    batch.phase = 1;
+    batch.keep_objects = value != 1;
+    batch.candidates.emplace_back().source = source_of(
+        value == 3 ? "this is no C++" : absl::StrCat("extern \"C\" int wl_value() { return ", value, "; }\n"));
+  }
+  ReusedState state;
+  MeasureOptions options;
+  options.work_dir = scratch.path("");
+  options.state = &state;
+  compile_ahead({&batches[0], &batches[1], &batches[2], &batches[3]}, options);
+  const auto is_kept = [&](int of) { return state.objects.find(batches[of].candidates[0].source) != nullptr; };
+  EXPECT_TRUE(is_kept(0));
+  EXPECT_FALSE(is_kept(1)) << "a round's objects are not kept";
+  EXPECT_TRUE(is_kept(2));
+  EXPECT_FALSE(is_kept(3));
+  double seconds = 0;
+  EXPECT_NE(state.objects.find(batches[0].candidates[0].source, &seconds), nullptr);
+  EXPECT_GT(seconds, 0);
 }
 
 }  // namespace
