@@ -46,9 +46,8 @@ absl::StatusOr<TuneOptions> convert(const v1::TuneOptions& in) {
   if (!in.strategy().empty()) out.strategy = in.strategy();
   if (!in.cover().empty()) out.cover = in.cover();
   if (!in.effort().empty()) out.effort = in.effort();
-  if (out.effort != "quick" && out.effort != "default" && out.effort != "thorough") {
-    return invalid("effort: expected quick, default or thorough, found \"", out.effort, "\"");
-  }
+  if (effort_named(out.effort) == nullptr)
+    return invalid("effort: expected one of ", absl::StrJoin(effort_names(), ", "), ", found \"", out.effort, "\"");
   out.cold = in.cold();
   out.require_cached = in.require_cached();
   out.retune = in.retune();

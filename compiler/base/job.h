@@ -22,11 +22,11 @@ using OutcomeCounts = std::array<int64_t, kOutcomeCount>;  // number of trials w
 
 struct TuneOptions {
   std::string target = "cpu";
-  int64_t trials = 0;   // number of trials for each distinct group; 0: the number that `effort` implies
+  int64_t trials = 0;   // number of trials for each distinct group; 0: as `effort` says
   double budget_s = 0;  // time budget of the whole job in seconds; 0: no limit
   uint64_t seed = 0;
   std::string strategy = "portfolio";
-  std::string effort = "default";  // how much is searched for each group: quick, default or thorough
+  std::string effort = "default";  // how much the job does: a name in kEfforts
   std::string cover = "stitched";  // how ops are grouped into kernels: a cover named in compiler/cover/table/covers.def
   bool cold = false;
   bool require_cached = false;
@@ -37,6 +37,52 @@ struct TuneOptions {
   std::optional<Device> device;    // the machine to tune for; absent: the coordinator chooses among its workers
   bool operator==(const TuneOptions&) const = default;
 };
+
+// How much a job does before it answers: a row for each value of `--effort`.
+struct Effort {
+  std::string_view name, says;
+  int64_t trials;  // number of trials for each distinct group, unless the job asks for a number
+  // Whether the job also measures what its own cover might be replaced by or is compared with: parts of groups, other
+  // covers, one kernel per operation.
+  bool compares = true;
+  bool certifies = false;  // whether a planned cover is chosen again until no other could be faster
+};
+
+inline constexpr Effort kEfforts[] = {
+    {.name = "now",
+     .says = "kernels that are known or predicted, each checked once; nothing is searched",
+     .trials = 1,
+     .compares = false},
+    {.name = "quick", .says = "8 candidates for each group", .trials = 8},
+    {.name = "default", .says = "32", .trials = 32},
+    {.name = "thorough",
+     .says = "128, and planned covers until none could be faster",
+     .trials = 128,
+     .certifies = true},
+};
+
+inline constexpr std::string_view kDefaultEffort = "default";
+
+// Returns the row of this name; null: there is none.
+inline const Effort* effort_named(std::string_view name) {
+  for (const Effort& row : kEfforts)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+// Returns the row of the effort that a job asked for, or of the default effort if a store has a name of another
+// version.
+inline const Effort& effort_of(const TuneOptions& options) {
+  const Effort* const row = effort_named(options.effort);
+  return row == nullptr ? *effort_named(kDefaultEffort) : *row;
+}
+
+// Returns the names of all rows.
+inline std::vector<std::string> effort_names() {
+  std::vector<std::string> names;
+  for (const Effort& row : kEfforts) names.emplace_back(row.name);
+  return names;
+}
 
 // The phase of a trial says in which part of a search it was measured: 0 in a round of the search, n in the n-th
 // promotion (the final comparison of the best plans), and n + k * kConfirmation in the k-th confirmation of that

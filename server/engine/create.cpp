@@ -1,6 +1,6 @@
 // Creates jobs. If the store has the answer to the whole job, the job is done at once. Otherwise it is planned, and it
 // is done at once if the store has a record of every group of the plan, unless its cover is chosen again by measured
-// times (Compiler::refines()).
+// times (chooses_again()).
 #include <algorithm>
 #include <functional>
 #include <future>
@@ -64,11 +64,12 @@ absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const
       wait_for([&](const auto& done) { find_missing(store, elsewhere, *job.plan, job.row, done); });
   WL_ASSIGN_OR_RETURN(const Records records, known_records(store, *job.plan, job.row.team));
   const std::map<int, int64_t> wanted =
-      wanted_trials(*job.plan, records, /*without=*/{}, asked.require_cached ? 1 : asked.trials);
+      wanted_trials(*job.plan, records, /*without=*/{}, asked.require_cached ? 1 : asked.trials,
+                    asked.require_cached || effort_of(asked).compares);
   const std::vector<int> missing = missing_groups(wanted, *job.plan, records, asked);
   job.misses = static_cast<int64_t>(missing.size());
   job.hits = static_cast<int64_t>(wanted.size()) - job.misses;
-  if (missing.empty() && (asked.require_cached || !compiler.refines(asked.cover))) {
+  if (missing.empty() && (asked.require_cached || !chooses_again(asked, compiler))) {
     if (auto result = assemble(*job.plan, records, {}); result.ok()) answer_job(job.row, *std::move(result));
   } else if (asked.require_cached) {
     std::string why = and_why(problem);
@@ -124,6 +125,8 @@ absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& 
         return job;
       }
     }
+    // An answer that compares nothing is not stored, so that the next one has the kernels that were found meanwhile.
+    if (!effort_of(asked).compares) job.result_id.clear();
     WL_RETURN_IF_ERROR(plan_job(job, store, compiler, elsewhere, work));
   } else {
     WL_RETURN_IF_ERROR(parse(job.row.graph).status());

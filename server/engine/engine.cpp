@@ -11,8 +11,7 @@ namespace wl {
 namespace {
 
 int64_t trials_of(const TuneOptions& options) {
-  if (options.trials > 0) return options.trials;
-  return options.effort == "quick" ? 8 : options.effort == "thorough" ? 128 : 32;
+  return options.trials > 0 ? options.trials : effort_of(options).trials;
 }
 
 }  // namespace

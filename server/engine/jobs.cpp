@@ -251,7 +251,7 @@ void Jobs::advance(int64_t job_id) {
   if (job.reverifying) return advance_reverifying(job);
   if (busy(job)) return publish(job);
   const bool hurried = job.row.cancelling || job.stopping;
-  if (!hurried && !job.refined && compiler_->refines(job.row.options.cover)) return refine(job);
+  if (!hurried && !job.refined && chooses_again(job.row.options, *compiler_)) return refine(job);
   if (!hurried) {
     if (const absl::Status status = need_wanted(job); !status.ok()) return finish(job, JobState::kFailed, status);
     if (busy(job)) return publish(job);
@@ -313,7 +313,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
       result->rates = workers_->rates_of(*job.row.device, job.row.team);
       result->total_s = std::chrono::duration<double>(Clock::now() - job.begun).count();
       job.row.result = *std::move(result);
-      if (state == JobState::kSucceeded && !job.reverifying)
+      if (state == JobState::kSucceeded && !job.reverifying && effort_of(job.row.options).compares)
         answer = result_key(job.row.graph, *job.row.device, job.row.options, job.row.team);
     } else if (state == JobState::kSucceeded) {
       job.row.state = JobState::kFailed;

@@ -194,6 +194,7 @@ class Jobs : public SearchObserver {
   absl::StatusOr<bool> decide_whole(ActiveJob& job);
   void plan_simpler(ActiveJob& job, std::vector<std::string> names);
   void take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler);
+  bool never_timed_whole(const ActiveJob& job) const;
   bool races_first(const ActiveJob& job) const;
   int64_t trials_now(const ActiveJob& job) const;
   absl::StatusOr<bool> compare_whole(ActiveJob& job);

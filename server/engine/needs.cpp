@@ -31,8 +31,9 @@ absl::Status Jobs::need_wanted(ActiveJob& job) {
   std::set<std::string> without;
   for (const auto& [key, id] : job.searches)
     if (searches_->at(id).end == Search::End::kNothing) without.insert(key);
+  const bool compares = effort_of(job.row.options).compares;
   int64_t hits = 0, misses = 0;
-  for (const auto& [at, trials] : wanted_trials(*job.plan, job.records, without, trials_now(job))) {
+  for (const auto& [at, trials] : wanted_trials(*job.plan, job.records, without, trials_now(job), compares)) {
     const PlannedGroup& group = job.plan->groups[at];
     const auto needed = job.needed.find(group.key);
     const bool is_new = needed == job.needed.end();

@@ -74,7 +74,7 @@ void Jobs::refine(ActiveJob& job) {
     if (group.searched() && record != job.records.end())
       job.prices.measured.insert_or_assign(graph_hash(group.graph), undisturbed_ns(record->second.samples_ns) / 1e3);
   }
-  const bool thorough = asked.effort == "thorough";
+  const bool thorough = effort_of(asked).certifies;
   job.prices.otherwise = job.stable || job.cover_rounds == (thorough ? kMostCertifying : kMostRounds)
                              ? Unmeasured::kNever
                          : thorough ? Unmeasured::kBound

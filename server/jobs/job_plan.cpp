@@ -113,6 +113,10 @@ std::string result_key(const std::string& graph_text, const Device& device, cons
   return key.hash();
 }
 
+bool chooses_again(const TuneOptions& options, const Compiler& compiler) {
+  return effort_of(options).compares && compiler.refines(options.cover);
+}
+
 PlannedGroup planned_group(Graph graph, const std::string& key) {
   PlannedGroup planned;
   planned.key = key;

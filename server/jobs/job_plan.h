@@ -61,9 +61,12 @@ struct JobPlan {
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options);
 std::string environment_of(const Device& device);
 // Returns the id under which a team ("": none) stores the answer to a whole job: a hash of graph text, device,
-// environment and options, but not of trials and budget.
+// environment and options, but not of effort, trials and budget.
 std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options,
                        const std::string& team = "");
+
+// Whether the job's cover is chosen again by measured times (Compiler::refines()).
+bool chooses_again(const TuneOptions& options, const Compiler& compiler);
 
 // Returns the planned group, with all numbers of launches zero.
 PlannedGroup planned_group(Graph graph, const std::string& key);

@@ -14,6 +14,12 @@ class Wanting {
   Wanting(const JobPlan& plan, const Records& records, const std::set<std::string>& without, int64_t trials)
       : plan_(plan), records_(records), without_(without), trials_(trials) {}
 
+  // The result if nothing is compared.
+  std::map<int, int64_t> only_answer() {
+    for (int launch = 0; launch < static_cast<int>(plan_.levels[0].launches.size()); ++launch) answer({0, launch});
+    return wanted_;
+  }
+
   std::map<int, int64_t> run() {
     bool pending = false;
     for (const PlannedLaunch& launch : plan_.levels[0].launches) {
@@ -38,6 +44,18 @@ class Wanting {
     const PlannedGroup& planned = plan_.groups[group];
     int64_t& known = wanted_[group];
     known = std::max(known, planned.searched() ? trials : 1);
+  }
+
+  // Adds what computes a launch: its group if a search of it is known, or if nothing less fused is left but one kernel
+  // per operation; otherwise its parts. Default schedules of less fused groups are the safer guess.
+  void answer(Chosen at) {
+    const int own = launch_of(at).group;
+    const KernelRecord* record = record_of(own);
+    const bool is_last = at.level + 1 == static_cast<int>(plan_.levels.size());
+    const bool may_split =
+        !is_last && (at.level + 2 < static_cast<int>(plan_.levels.size()) || without_.contains(plan_.groups[own].key));
+    if (!may_split || (record != nullptr && record->trials_asked > 1)) return want(own, trials_);
+    for (int part : plan_.levels[at.level].parts_of[at.launch]) answer({at.level + 1, part});
   }
 
   // Adds the parts of a launch that may replace it, and parts of these.
@@ -115,8 +133,9 @@ class Wanting {
 }  // namespace
 
 std::map<int, int64_t> wanted_trials(const JobPlan& plan, const Records& records, const std::set<std::string>& without,
-                                     int64_t trials) {
-  return Wanting(plan, records, without, trials).run();
+                                     int64_t trials, bool compares) {
+  Wanting wanting(plan, records, without, trials);
+  return compares ? wanting.run() : wanting.only_answer();
 }
 
 double modelled_ns(const JobPlan& plan) {

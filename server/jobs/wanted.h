@@ -24,8 +24,11 @@ inline constexpr double kModelErrs = 1.3;
 // - parts in a less fused cover that take less than kModelErrs times the group's time by the model: their default
 //   schedules, and all trials if these take less time together than the group's default schedule;
 // - for the comparison of the report, the kernels that the last cover runs in place of the groups that take most time.
+// Unless `compares` (Effort::compares), the result has only what an answer needs: the groups of the first cover that
+// were searched before; in place of others their parts in the cover before the last, and parts of those without a
+// kernel.
 std::map<int, int64_t> wanted_trials(const JobPlan& plan, const Records& records, const std::set<std::string>& without,
-                                     int64_t trials);
+                                     int64_t trials, bool compares = true);
 
 // Returns the sum of the modelled times in ns of all launches of the plan's first cover.
 double modelled_ns(const JobPlan& plan);

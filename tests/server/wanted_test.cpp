@@ -1,9 +1,10 @@
-// Which groups of a plan get trials follows from the plan and the records alone.
+// Which groups of a plan get trials follows from the plan, the records and the effort alone.
 #include "server/jobs/wanted.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/server/fakes.h"
+#include "tests/server/service.h"
+#include "tests/unit/scratch.h"
 
 namespace wl {
 namespace {
@@ -106,6 +107,85 @@ TEST_F(Wanted, OnlyTheGroupsThatTakeMostTimeAreCompared) {
 TEST_F(Wanted, TimesOfACoverAreSumsOverItsLaunches) {
   plan.levels[0].launches.push_back(launch(0));
   EXPECT_EQ(modelled_ns(plan), 200);
+}
+
+// Jobs that answer at once (--effort now): only the kernels of the answer are made, one candidate for each, and what a
+// search finds later is in the next answer.
+TuneOptions now() {
+  TuneOptions options = trials(0);
+  options.effort = "now";
+  options.cover = "fused";
+  return options;
+}
+
+TEST(Now, OnlyTheKernelsOfTheAnswerAreMade) {
+  Scratch scratch;
+  FakeCompiler compiler;
+  compiler.simpler_covers = {"single"};
+  Service service(scratch.path("a.db"), 15, "", 0, false, false, &compiler);
+  FakeWorker worker(service.channel, "w");
+  const Job job = service.run("r", now());
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  ASSERT_EQ(job.result->groups.size(), 1u);
+  EXPECT_TRUE(job.result->covers.empty());
+  EXPECT_TRUE(job.result->default_estimated);
+  ASSERT_EQ(worker.measured().size(), 1u) << "the default schedule, checked and timed once";
+  EXPECT_GT(worker.measured()[0].phase, 0);
+}
+
+// The plan of Wanted has three covers. A group of the first is used if it was searched, and otherwise its parts.
+TEST_F(Wanted, AnAnswerAtOnceHasTheGroupsOfTheCoverBeforeTheLast) {
+  const auto now = [&] { return wanted_trials(plan, records, without, 1, /*compares=*/false); };
+  EXPECT_EQ(now(), (std::map<int, int64_t>{{1, 1}, {2, 1}}));
+  measured(0, 200, 150);
+  EXPECT_EQ(now(), (std::map<int, int64_t>{{1, 1}, {2, 1}})) << "its default schedule alone was measured";
+  without = {"key1"};
+  EXPECT_EQ(now(), (std::map<int, int64_t>{{2, 1}, {3, 1}, {4, 1}}));
+  records["key0"].trials_asked = 8;
+  EXPECT_EQ(now(), (std::map<int, int64_t>{{0, 1}}));
+}
+
+TEST(Now, WhatASearchFoundLaterIsInTheNextAnswer) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w");
+  const Job first = service.run("first", now());
+  ASSERT_EQ(first.state, JobState::kSucceeded) << first.error;
+  const auto made = worker.measured().size();
+  const auto again = service.create("again", now());
+  EXPECT_EQ(again->state, JobState::kSucceeded) << "all its kernels are known";
+  const Job tuned = service.run("tuned", trials(24));
+  ASSERT_EQ(tuned.state, JobState::kSucceeded) << tuned.error;
+  EXPECT_GT(worker.measured().size(), made) << "the answer that compares nothing is no answer to this one";
+  const auto last = service.create("last", now());
+  ASSERT_EQ(last->state, JobState::kSucceeded);
+  EXPECT_NE(last->result->groups[0].plan, first.result->groups[0].plan);
+  EXPECT_LT(last->result->best_ns, first.result->best_ns);
+}
+
+TEST(Now, PartsReplaceAGroupWithoutACorrectKernel) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  Hooks hooks;
+  hooks.judge = [](const Batch&, Trial* trial) {
+    if (trial->plan.find("ops=4") == std::string::npos) return;
+    trial->outcome = Outcome::kWrongResult;
+    trial->samples_ns.clear();
+  };
+  FakeWorker worker(service.channel, "w", hooks);
+  const Job job = service.run("r", now());
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  EXPECT_EQ(job.result->kernels, job.result->kernels_default);
+  EXPECT_FALSE(job.result->default_estimated) << "the parts are what it is compared with";
+}
+
+TEST(Efforts, EveryRowIsFoundByItsName) {
+  for (const Effort& row : kEfforts) EXPECT_EQ(effort_named(row.name), &row);
+  EXPECT_EQ(effort_named("heroic"), nullptr);
+  TuneOptions options;
+  EXPECT_EQ(effort_of(options).name, kDefaultEffort);
+  options.effort = "of a later version";
+  EXPECT_EQ(effort_of(options).name, kDefaultEffort);
 }
 
 }  // namespace

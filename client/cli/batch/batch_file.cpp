@@ -144,9 +144,7 @@ constexpr Key kKeys[] = {
      [](const toml::node& node, ModelRow& row) { return read_integer(node, 1, 1'000'000, &row.options.trials); }},
     {"budget", true, [](const toml::node& node, ModelRow& row) { return read_budget(node, &row.options.budget_s); }},
     {"effort", true,
-     [](const toml::node& node, ModelRow& row) {
-       return read_word(node, {"quick", "default", "thorough"}, &row.options.effort);
-     }},
+     [](const toml::node& node, ModelRow& row) { return read_word(node, effort_names(), &row.options.effort); }},
     {"strategy", true, [](const toml::node& node, ModelRow& row) { return read_text(node, &row.options.strategy); }},
     {"libraries", true,
      [](const toml::node& node, ModelRow& row) { return read_libraries(node, &row.options.libraries); }},

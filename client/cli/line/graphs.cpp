@@ -116,6 +116,12 @@ void add_trace(CLI::App* sub, JobOptions& options) {
              });
 }
 
+std::string efforts_text() {
+  std::string text = "how much is done before the answer:";
+  for (const Effort& row : kEfforts) append(&text, "\n", row.name, ": ", row.says);
+  return text;
+}
+
 void add_search(CLI::App* sub, TuneOptions& options) {
   sub->add_option("--trials", options.trials, "candidates per distinct group (default: by --effort)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
@@ -125,10 +131,13 @@ void add_search(CLI::App* sub, TuneOptions& options) {
                WL_ASSIGN_OR_RETURN(options.budget_s, parse_seconds(text));
                return absl::OkStatus();
              });
-  sub->add_option("--effort", options.effort, "quick, default or thorough")
-      ->capture_default_str()
-      ->check(one_of({"quick", "default", "thorough"}))
-      ->type_name("E");
+  CLI::Option* effort = sub->add_option("--effort", options.effort, efforts_text())
+                            ->capture_default_str()
+                            ->check(one_of(effort_names()))
+                            ->type_name("E");
+  sub->add_flag_callback(
+         "--now", [&options] { options.effort = "now"; }, "the same as --effort now")
+      ->excludes(effort);
   sub->add_flag("--kernels-alone", options.kernels_alone,
                 "with --cover stitched or planned: choose by the times of kernels alone, without timing whole covers");
   sub->add_option("--at-once", options.at_once,

@@ -69,12 +69,19 @@ void Jobs::on_race(int64_t id) {
   advance(id);
 }
 
+// Whether the job keeps its own cover. On GPUs no covers are compared, since workers can time several kernels in
+// sequence (chains) only on CPUs.
+bool Jobs::never_timed_whole(const ActiveJob& job) const {
+  const TuneOptions& asked = job.row.options;
+  return asked.kernels_alone || !effort_of(asked).compares || job.plan->machine.target->is_gpu() ||
+         compiler_->simpler(asked.cover).empty();
+}
+
 // Whether the job's covers are timed with default schedules before any is searched, so that only those that may be the
 // answer are. A job with a budget searches its own cover at once, since it may have no time for the others.
 bool Jobs::races_first(const ActiveJob& job) const {
   const TuneOptions& asked = job.row.options;
-  return asked.trials > 1 && asked.budget_s <= 0 && !asked.kernels_alone && !job.plan->machine.target->is_gpu() &&
-         !compiler_->refines(asked.cover) && !compiler_->simpler(asked.cover).empty();
+  return asked.trials > 1 && asked.budget_s <= 0 && !never_timed_whole(job) && !chooses_again(asked, *compiler_);
 }
 
 int64_t Jobs::trials_now(const ActiveJob& job) const {
@@ -104,11 +111,9 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
 // Times the job's covers and chooses one. Returns false if the job waits.
 absl::StatusOr<bool> Jobs::compare_whole(ActiveJob& job) {
   const TuneOptions& asked = job.row.options;
-  std::vector<std::string> names = compiler_->simpler(asked.cover);
-  // On GPUs no covers are compared, since workers can time several kernels in sequence (chains) only on CPUs.
-  if (asked.kernels_alone || names.empty() || job.plan->machine.target->is_gpu()) return true;
+  if (never_timed_whole(job)) return true;
   if (!job.whole.covers) {
-    plan_simpler(job, std::move(names));
+    plan_simpler(job, compiler_->simpler(asked.cover));
     return false;
   }
   std::vector<WholeCover> covers;

@@ -74,7 +74,7 @@ TEST(BatchFile, MistakesNameTheirLine) {
       {model + "trials = 1.5\n", "line 4: trials: expected a whole number"},
       {model + "budget = 5\n", "line 4: budget: expected a text such as"},
       {model + "budget = \"soon\"\n", "line 4: budget: expected a time"},
-      {model + "effort = \"heroic\"\n", "line 4: effort: expected one of \"quick\""},
+      {model + "effort = \"heroic\"\n", "line 4: effort: expected one of \"now\", \"quick\""},
       {model + "measure = \"hot\"\n", "line 4: measure: expected one of \"warm\", \"cold\""},
       {model + "retune = 1\n", "line 4: retune: expected true or false"},
       {model + "bind = 3\n", "line 4: bind: expected extents"},
