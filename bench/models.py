@@ -99,7 +99,7 @@ def tune(model, options, row, cover):
         "tune_s": round(time.perf_counter() - start, 1),
         "groups": len(report["groups"]),
         "trials_run": report["job"]["trials_run"],
-        **{key: totals[key] for key in ("kernels_default", "kernels", "default_ns", "best_ns", "bytes_default", "bytes")},
+        **{key: totals[key] for key in ("kernels_default", "kernels", "default_ns", "default_estimated", "best_ns", "bytes_default", "bytes")},
     }
     return bundle, sorted((group["record"], group["count"]) for group in report["groups"])
 

@@ -126,7 +126,7 @@ class Warploom:
             "version": report["environment"]["warploom"],
             "prepare_s": round(time.perf_counter() - start, 2),
             "groups": [
-                {key: group[key] for key in ("kernels", "best_ns", "default_ns", "trials", "plan", "library")} for group in report["groups"]
+                {key: group[key] for key in ("kernels", "best_ns", "default_ns", "default_estimated", "trials", "plan", "library")} for group in report["groups"]
             ],
         }
         self.calls = max(3, min(300, int(options.seconds * 1e9 / max(1.0, report["totals"]["best_ns"]))))

@@ -51,6 +51,9 @@ absl::StatusOr<TuneOptions> convert(const v1::TuneOptions& in) {
   out.cold = in.cold();
   out.require_cached = in.require_cached();
   out.retune = in.retune();
+  if (!effort_of(out).compares && (out.trials > 1 || out.retune))
+    return invalid("effort: ", out.effort, " searches nothing; leave out ", out.retune ? "retune" : "trials",
+                   ", or ask for another effort");
   out.at_once = in.at_once();
   out.kernels_alone = in.kernels_alone();
   if (!in.libraries().empty()) out.libraries = in.libraries();

@@ -31,8 +31,8 @@ using std::chrono::milliseconds;
 
 constexpr auto kFirstBackoff = milliseconds(100);
 constexpr auto kMaxBackoff = milliseconds(2000);
-// The most batches that a call for work takes. A coordinator gives several only if each has one candidate.
-constexpr int kMostLeases = 8;
+// The most batches that a call of a CPU for work takes. A coordinator gives several only if each promotes one kernel.
+constexpr int kMostLeases = 4;
 constexpr auto kSaysWork = std::chrono::minutes(1);
 // The time limit of one call to the coordinator, in addition to the time that the call waits for work.
 constexpr auto kPatience = milliseconds(20'000);
@@ -113,7 +113,7 @@ class Agent {
         backoff_.reset();
         log_line(spdlog::level::info, "registered", {{"worker", calls_.name()}});
       }
-      const auto answer = calls_.acquire(kMostLeases, wait_s());
+      const auto answer = calls_.acquire(options_.measure.gpus.empty() ? kMostLeases : 1, wait_s());
       if (!answer.ok()) {
         // acquire() fails if the coordinator cannot be reached, or if the coordinator has restarted and does not know
         // this worker any more.
@@ -216,13 +216,15 @@ class Agent {
   }
 
   void compile_together(std::list<Held>& held) {
+    if (options_.measure_with) return;
     std::vector<const Batch*> batches;
     for (const Held& each : held) batches.push_back(&each.batch);
     const MeasureOptions options = options_for(held.front());
     const bool alone = options.gpus.empty();
-    if (options_.measure_with) return;
     machine_lock_->begin(alone);
-    compile_ahead(batches, options);
+    compile_ahead(batches, options, [&held](int done) {
+      for (Held& each : held) each.renewer->progress("compile", done);
+    });
     machine_lock_->end(alone);
   }
 

@@ -37,7 +37,8 @@ class Calls {
   // the rates of the last devices may be missing. FailedPrecondition: a newer process has taken the name.
   absl::Status register_process(const std::vector<Device>& devices, const std::string& machine,
                                 const std::vector<MeasuredRates>& rates);
-  // Waits up to `wait_s` seconds for a lease. If the coordinator has none in this time, the answer is empty.
+  // Waits up to `wait_s` seconds for leases, at most `most`. If the coordinator has none in this time, the answer is
+  // empty.
   // FailedPrecondition: this process has to register again.
   absl::StatusOr<v1::AcquireLeasesResponse> acquire(int most, double wait_s);
   absl::StatusOr<v1::RenewLeasesResponse::Outcome> renew(const v1::Lease& lease, const std::string& phase,

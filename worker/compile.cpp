@@ -195,7 +195,8 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
   return CompilePool(options.runner, compile.jobs, options.sandbox).compile(batch.candidates, batch.limits, compile);
 }
 
-void compile_ahead(const std::vector<const Batch*>& batches, const MeasureOptions& options) {
+void compile_ahead(const std::vector<const Batch*>& batches, const MeasureOptions& options,
+                   const std::function<void(int done)>& progress) {
   if (options.state == nullptr || options.compiled != nullptr) return;
   std::vector<Candidate> candidates;
   for (const Batch* batch : batches)
@@ -205,7 +206,9 @@ void compile_ahead(const std::vector<const Batch*>& batches, const MeasureOption
   if (candidates.size() < 2) return;
   const absl::StatusOr<PrivateFolder> folder = PrivateFolder::make(options.work_dir);
   if (!folder.ok()) return;
-  const auto compiled = compile_cpu(candidates, compile_into(folder->path(), options, /*kept=*/true));
+  CompileOptions compile = compile_into(folder->path(), options, /*kept=*/true);
+  compile.progress = progress;
+  const auto compiled = compile_cpu(candidates, compile);
   for (size_t i = 0; compiled.ok() && i < compiled->size(); ++i) {
     if ((*compiled)[i].outcome != Outcome::kCorrect) continue;
     absl::StatusOr<std::string> object = PrivateFolder::read((*compiled)[i].object);

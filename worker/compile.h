@@ -38,8 +38,9 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
 
 // Compiles the kernels of several batches at once, on all cores, so that measuring these batches one after another
 // finds their objects in options.state. Does nothing for batches for GPUs. Errors are not told, since what is missing
-// is compiled when its batch is measured.
-void compile_ahead(const std::vector<const Batch*>& batches, const MeasureOptions& options);
+// is compiled when its batch is measured. `progress` is called on this thread with the number of finished kernels.
+void compile_ahead(const std::vector<const Batch*>& batches, const MeasureOptions& options,
+                   const std::function<void(int done)>& progress);
 
 // Returns the indices of the candidates in the order in which to measure them. Where the quality of GPU code is known
 // (promise_of), the most promising code comes first; otherwise the order is unchanged.

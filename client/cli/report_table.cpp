@@ -23,19 +23,16 @@ std::string rate_text(const GroupResult& group) {
   return absl::StrFormat("%.1f GB/s", static_cast<double>(group.bytes) / group.best_ns);
 }
 
-// Return the time of one kernel per operation, and the speed-up over it, of a group or of a whole result; "~" marks
-// estimates.
-template <typename Times>
-std::string before_text(const Times& of) {
-  return cat(of.default_estimated ? "~" : "", time_text(of.default_ns));
-}
-template <typename Times>
-std::string gain_text(const Times& of) {
-  if (!(of.default_ns > 0 && of.best_ns > 0)) return "-";
-  return cat(of.default_estimated ? "~" : "", absl::StrFormat("%.2fx", of.default_ns / of.best_ns));
+}  // namespace
+
+std::string default_text(double default_ns, bool estimated) {
+  return cat(estimated ? "~" : "", time_text(default_ns));
 }
 
-}  // namespace
+std::string speed_up_text(double default_ns, double best_ns, bool estimated) {
+  if (!(default_ns > 0 && best_ns > 0)) return "-";
+  return cat(estimated ? "~" : "", absl::StrFormat("%.2fx", default_ns / best_ns));
+}
 
 std::string report_table(const Job& job, bool colour, bool trust_workers) {
   const JobResult& result = *job.result;
@@ -54,13 +51,15 @@ std::string report_table(const Job& job, bool colour, bool trust_workers) {
   for (size_t i = 0; i < result.groups.size(); ++i) {
     const GroupResult& group = result.groups[i];
     table.add({cat("g", i), describe_group(group.graph), cat(group.count),
-               cat(group.kernels_default, " -> ", group.kernels), before_text(group), time_text(group.best_ns),
-               gain_text(group), rate_text(group), cat(number_text(group.max_error), "/", number_text(group.bound)),
-               source_of(job, group, cached)});
+               cat(group.kernels_default, " -> ", group.kernels),
+               default_text(group.default_ns, group.default_estimated), time_text(group.best_ns),
+               speed_up_text(group.default_ns, group.best_ns, group.default_estimated), rate_text(group),
+               cat(number_text(group.max_error), "/", number_text(group.bound)), source_of(job, group, cached)});
   }
   table.rule();
-  table.add({"total", "", "", cat(result.kernels_default, " -> ", result.kernels), before_text(result),
-             time_text(result.best_ns), gain_text(result),
+  table.add({"total", "", "", cat(result.kernels_default, " -> ", result.kernels),
+             default_text(result.default_ns, result.default_estimated), time_text(result.best_ns),
+             speed_up_text(result.default_ns, result.best_ns, result.default_estimated),
              result.best_ns > 0 ? absl::StrFormat("%.1f GB/s", static_cast<double>(result.bytes) / result.best_ns) : "",
              "", cat(job.cached ? 0 : job.progress.trials_done, " trials")});
   std::string text = table.text();

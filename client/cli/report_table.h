@@ -1,4 +1,4 @@
-// The table that `tune` prints at its end.
+// The table that `tune` prints at its end, and texts of its cells for other tables.
 #pragma once
 
 #include <string>
@@ -9,5 +9,9 @@ namespace wl {
 
 // Formats the table and the notes below it. `job` must have a result.
 std::string report_table(const Job& job, bool colour, bool trust_workers);
+
+// Return the time of one kernel per operation, and the speed-up over it ("-": unknown). "~" marks estimates.
+std::string default_text(double default_ns, bool estimated);
+std::string speed_up_text(double default_ns, double best_ns, bool estimated);
 
 }  // namespace wl

@@ -50,13 +50,13 @@ struct Effort {
 
 inline constexpr Effort kEfforts[] = {
     {.name = "now",
-     .says = "kernels that are known or predicted, each checked once; nothing is searched",
+     .says = "no search: kernels that the store has, and default schedules where it has none",
      .trials = 1,
      .compares = false},
     {.name = "quick", .says = "8 candidates for each group", .trials = 8},
-    {.name = "default", .says = "32", .trials = 32},
+    {.name = "default", .says = "32 candidates for each group", .trials = 32},
     {.name = "thorough",
-     .says = "128, and planned covers until none could be faster",
+     .says = "128 candidates for each group; a planned cover is chosen until no other could be faster",
      .trials = 128,
      .certifies = true},
 };

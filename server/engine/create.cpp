@@ -30,14 +30,12 @@ bool suffices(const Store::WholeAnswer& whole, const TuneOptions& asked) {
          (whole.budget_s == 0 || (asked.budget_s > 0 && whole.budget_s >= asked.budget_s));
 }
 
-// Returns the groups without a record that suffices, of those that the job wants, by their index in JobPlan::groups. A
-// job that only asks for what the store has wants kernels for its cover and nothing to compare them with.
+// Returns the groups without a record that suffices, of those that the job wants, by their index in JobPlan::groups.
 std::vector<int> missing_groups(const std::map<int, int64_t>& wanted, const JobPlan& plan, const Records& records,
                                 const TuneOptions& asked) {
   std::vector<int> missing;
   for (const auto& [at, trials] : wanted) {
     const PlannedGroup& group = plan.groups[at];
-    if (asked.require_cached && group.fused_count == 0) continue;
     const auto record = records.find(group.key);
     if (asked.retune || record == records.end() || !satisfies(record->second, trials, asked.budget_s))
       missing.push_back(at);
@@ -63,9 +61,12 @@ absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const
   const std::string problem =
       wait_for([&](const auto& done) { find_missing(store, elsewhere, *job.plan, job.row, done); });
   WL_ASSIGN_OR_RETURN(const Records records, known_records(store, *job.plan, job.row.team));
-  const std::map<int, int64_t> wanted =
-      wanted_trials(*job.plan, records, /*without=*/{}, asked.require_cached ? 1 : asked.trials,
-                    asked.require_cached || effort_of(asked).compares);
+  std::map<int, int64_t> wanted = wanted_trials(
+      *job.plan, records, /*without=*/{},
+      {.trials = asked.require_cached ? 1 : asked.trials, .compares = effort_of(asked).compares, .last_cover = false});
+  // A job that only asks for what the store has wants nothing to compare its kernels with.
+  if (asked.require_cached && effort_of(asked).compares)
+    std::erase_if(wanted, [&](const auto& group) { return job.plan->groups[group.first].fused_count == 0; });
   const std::vector<int> missing = missing_groups(wanted, *job.plan, records, asked);
   job.misses = static_cast<int64_t>(missing.size());
   job.hits = static_cast<int64_t>(wanted.size()) - job.misses;

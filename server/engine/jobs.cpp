@@ -103,6 +103,10 @@ absl::Status Jobs::begin(ActiveJob& job) {
   job.begun = Clock::now() - std::chrono::milliseconds(std::max<int64_t>(0, unix_ms_now() - job.row.started_ms));
   if (job.row.options.budget_s > 0) job.deadline = job.begun + duration_of(job.row.options.budget_s);
   WL_ASSIGN_OR_RETURN(job.known, known_plans(job.row));
+  if (!effort_of(job.row.options).compares) {
+    // Which kernels the answer has follows from what the store knows of all of the plan's groups.
+    WL_ASSIGN_OR_RETURN(job.records, known_records(*store_, *job.plan, job.row.team));
+  }
   return job.reverifying ? absl::OkStatus() : need_wanted(job);
 }
 
@@ -264,16 +268,19 @@ void Jobs::advance(int64_t job_id) {
     job.records.merge(*std::move(known));
   }
   auto launches = choose_launches(*job.plan, job.records);
+  if (!launches.ok() && !hurried && !std::exchange(job.last_cover, true)) {
+    if (const absl::Status status = need_wanted(job); !status.ok()) return finish(job, JobState::kFailed, status);
+    if (busy(job)) return publish(job);
+    launches = choose_launches(*job.plan, job.records);
+  }
   if (!launches.ok()) {
     if (job.row.cancelling) return finish(job, JobState::kCancelled, absl::OkStatus());
     return finish(job, JobState::kFailed, job.let_go ? why_unfinished(job) : launches.status());
   }
   if (!hurried) {
-    if (trials_now(job) == job.row.options.trials) {
-      const absl::Status status = need_parts_in_use(job, *launches);
-      if (!status.ok()) return finish(job, JobState::kFailed, status);
-      if (busy(job)) return publish(job);
-    }
+    const absl::Status status = need_parts_in_use(job, *launches);
+    if (!status.ok()) return finish(job, JobState::kFailed, status);
+    if (busy(job)) return publish(job);
     const absl::StatusOr<bool> decided = decide_whole(job);
     if (!decided.ok()) return finish(job, JobState::kFailed, decided.status());
     if (!*decided) return publish(job);

@@ -82,6 +82,7 @@ struct ActiveJob {
   // The plan of one round of choosing covers: that of the round's first cover that needs new kernels. The new groups
   // of the round's other covers are added to this plan.
   std::optional<JobPlan> round;
+  std::set<std::string> round_needs;  // keys of the groups in `round` that no launch runs
   int covers_of_round = 0;
   int cover_rounds = 0;
   bool cover_certified = false;
@@ -89,12 +90,14 @@ struct ActiveJob {
   bool refining = false;  // whether the pool is choosing the cover again
   bool refined = false;   // whether the cover is the best one that measured kernels allow
 
+  // Whether kernels of the last cover are needed, since launches of groups without a kernel could not be replaced.
+  bool last_cover = false;
   // State of timing the job's cover as a whole against simpler covers (whole/job.cpp).
   struct Whole {
     bool planning = false;  // whether the pool was asked to plan the simpler covers
-    // Names and plans of the covers that may be the answer: the job's own, then simpler ones.
-    std::optional<std::vector<std::pair<std::string, JobPlan>>> covers;
-    bool raced = false;  // whether the covers were timed with default schedules
+    // Names and plans of the simpler covers, without those that are left out.
+    std::optional<std::vector<std::pair<std::string, JobPlan>>> simpler;
+    bool weighed = false;  // whether covers with slow default schedules were left out
     bool decided = false;
     std::vector<TimedCover> left_out;  // the covers that are not searched, each with the reason
     std::vector<TimedCover> timed;     // the covers compared, with their times; empty: there was nothing to compare
@@ -195,11 +198,9 @@ class Jobs : public SearchObserver {
   void plan_simpler(ActiveJob& job, std::vector<std::string> names);
   void take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler);
   bool never_timed_whole(const ActiveJob& job) const;
-  bool races_first(const ActiveJob& job) const;
-  int64_t trials_now(const ActiveJob& job) const;
-  absl::StatusOr<bool> compare_whole(ActiveJob& job);
-  absl::Status need_covers(ActiveJob& job, int64_t trials);
-  static void keep_contenders(ActiveJob& job, std::vector<TimedCover>& timed);
+  absl::StatusOr<bool> race_covers(ActiveJob& job);
+  absl::Status weigh_covers(ActiveJob& job);
+  absl::Status need_simpler(ActiveJob& job, int64_t trials);
   absl::Status need_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
                                const std::vector<TimedCover>& timed);
   // Publishes the job's present state to the clients that watch it (progress.cpp).

@@ -154,11 +154,12 @@ class Leases {
   using Items = std::map<std::string, Item>;
 
   absl::StatusOr<std::optional<LeaseGrant>> lease(const std::string& batch_id, const ReadyQueue::Request& request);
-  // Whether a worker gets the batch in a call of its own: one that takes long, and one with which a worker was lost,
-  // since other batches that this worker has count as lost by it too.
+  // Whether a call that gets the batch gets no other: unless it is a promotion of one kernel, since only such kernels
+  // can be compiled with those of other batches; and if it was leased before, since all batches that a worker holds
+  // count as lost when it is.
   static bool is_alone(const Item& item) {
-    return item.offer.batch->candidates.size() != 1 || !item.offer.batch->chains.empty() || item.attempt > 0 ||
-           item.lost_before > 0;
+    return item.offer.batch->candidates.size() != 1 || !item.offer.batch->keep_objects ||
+           !item.offer.batch->chains.empty() || item.attempt > 0 || item.lost_before > 0;
   }
   // Adds the item to the queue of ready batches. The lock must be held.
   void put_ready(const std::string& batch_id, const Item& item) {

@@ -31,9 +31,12 @@ absl::Status Jobs::need_wanted(ActiveJob& job) {
   std::set<std::string> without;
   for (const auto& [key, id] : job.searches)
     if (searches_->at(id).end == Search::End::kNothing) without.insert(key);
-  const bool compares = effort_of(job.row.options).compares;
+  const TuneOptions& asked = job.row.options;
+  const Wish wish{.trials = asked.trials,
+                  .compares = effort_of(asked).compares,
+                  .last_cover = job.last_cover || (asked.budget_s > 0 && effort_of(asked).compares)};
   int64_t hits = 0, misses = 0;
-  for (const auto& [at, trials] : wanted_trials(*job.plan, job.records, without, trials_now(job), compares)) {
+  for (const auto& [at, trials] : wanted_trials(*job.plan, job.records, without, wish)) {
     const PlannedGroup& group = job.plan->groups[at];
     const auto needed = job.needed.find(group.key);
     const bool is_new = needed == job.needed.end();
@@ -91,8 +94,10 @@ absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_
   if (more) search.exhausted = false;
   search.input.needed = std::max(search.input.needed, trials);
   // A search with a record is reopened if more trials are needed, or if its record is no longer there: it was
-  // invalidated, or its object is gone.
-  if (search.end == Search::End::kRecord && (more || !record)) search.end = Search::End::kOpen;
+  // invalidated, or its object is gone. One without a correct kernel is reopened if more trials are needed and its
+  // group has schedules.
+  const bool ended_early = search.end == Search::End::kNothing && more && search.compiler;
+  if (ended_early || (search.end == Search::End::kRecord && (more || !record))) search.end = Search::End::kOpen;
   if (search.end == Search::End::kRecord && record) job.records.insert_or_assign(group.key, std::move(record->record));
   if (search.end == Search::End::kOpen) {
     search.stop = false;
@@ -159,11 +164,11 @@ absl::Status Jobs::why_unfinished(const ActiveJob& job) const {
   if (workers_->serving(*job.row.device, job.row.team) == 0)
     return absl::UnavailableError(cat("the budget of ", asked.budget_s, " s is over before every group has a kernel, ",
                                       "and no worker for target ", asked.target, " is there; start one and ask again"));
-  const std::vector<PlannedGroup>& groups = job.plan->groups;
-  const auto without = std::count_if(groups.begin(), groups.end(),
-                                     [&](const PlannedGroup& group) { return !job.records.contains(group.key); });
+  const auto without = std::count_if(job.needed.begin(), job.needed.end(),
+                                     [&](const auto& group) { return !job.records.contains(group.first); });
   return absl::UnavailableError(cat("the budget of ", asked.budget_s, " s is over, and ", without, " of ",
-                                    groups.size(), " kernels were not verified; what was measured is kept: the same ",
+                                    job.needed.size(),
+                                    " kernels were not verified; what was measured is kept: the same ",
                                     "command continues from here, or give it a larger budget"));
 }
 

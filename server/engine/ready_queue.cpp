@@ -275,7 +275,10 @@ bool ReadyQueue::take_best(LeaseCall& call) {
   if (!best) return false;
   const std::pair<Order, std::string>& taken = std::get<2>(*best);
   const auto place = places_.find(taken.second);
-  if (!call.given.empty() && (place->second.batch.alone || call.given.front().batch.alone)) return false;
+  // A call gets a further batch only if that is allowed and no other call waits for it.
+  if (!call.given.empty() &&
+      (place->second.batch.alone || call.given.front().batch.alone || longest_waiting(place->second.batch) != nullptr))
+    return false;
   turn_[of->second.priority] = charged(place->second.batch, 1);
   begin_turn(call.request, taken.second, place->second.batch.device);
   call.given.push_back({taken.second, std::move(place->second.batch)});

@@ -19,7 +19,8 @@ void add_to_round(ActiveJob& job, const JobPlan& plan) {
   std::vector<PlannedGroup> news;
   for (const PlannedGroup& group : plan.groups) {
     const auto is_it = [&](const PlannedGroup& other) { return other.key == group.key; };
-    if (!group.searched() || job.needed[group.key] >= job.row.options.trials) continue;
+    const auto needed = job.needed.find(group.key);
+    if (group.fused_count == 0 || (needed != job.needed.end() && needed->second >= job.row.options.trials)) continue;
     if (job.round && std::any_of(job.round->groups.begin(), job.round->groups.end(), is_it)) continue;
     news.push_back(group);
   }
@@ -34,6 +35,7 @@ void add_to_round(ActiveJob& job, const JobPlan& plan) {
   for (PlannedGroup& group : news) {
     group.fused_count = group.part_count = 0;
     group.between_count = 1;
+    job.round_needs.insert(group.key);
     job.round->groups.push_back(std::move(group));
   }
 }
@@ -71,7 +73,8 @@ void Jobs::refine(ActiveJob& job) {
   for (const PlannedGroup& group : job.plan->groups) {
     const auto record = job.records.find(group.key);
     // A group of which only the default schedule was measured gets no price, since a search may make it much faster.
-    if (group.searched() && record != job.records.end())
+    const bool was_searched = record != job.records.end() && (record->second.trials_asked > 1 || asked.trials == 1);
+    if (group.searched() && was_searched)
       job.prices.measured.insert_or_assign(graph_hash(group.graph), undisturbed_ns(record->second.samples_ns) / 1e3);
   }
   const bool thorough = effort_of(asked).certifies;
@@ -107,7 +110,11 @@ void Jobs::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
   }
   if (plan.ok()) {
     job.plan = *std::move(plan);
-    if (absl::Status status = need_wanted(job); !status.ok()) return finish(job, JobState::kFailed, std::move(status));
+    absl::Status status = need_wanted(job);
+    for (const PlannedGroup& group : job.plan->groups)
+      if (status.ok() && job.round_needs.contains(group.key)) status = need(job, group, job.row.options.trials);
+    job.round_needs.clear();
+    if (!status.ok()) return finish(job, JobState::kFailed, std::move(status));
   }
   advance(job_id);
 }

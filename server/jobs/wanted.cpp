@@ -14,6 +14,11 @@ class Wanting {
   Wanting(const JobPlan& plan, const Records& records, const std::set<std::string>& without, int64_t trials)
       : plan_(plan), records_(records), without_(without), trials_(trials) {}
 
+  // Adds the kernels of the last cover.
+  void add_last_cover() {
+    for (const PlannedLaunch& launch : plan_.levels.back().launches) want(launch.group, 1);
+  }
+
   // The result if nothing is compared.
   std::map<int, int64_t> only_answer() {
     for (int launch = 0; launch < static_cast<int>(plan_.levels[0].launches.size()); ++launch) answer({0, launch});
@@ -21,13 +26,17 @@ class Wanting {
   }
 
   std::map<int, int64_t> run() {
+    const std::vector<PlannedLaunch>& launches = plan_.levels[0].launches;
     bool pending = false;
-    for (const PlannedLaunch& launch : plan_.levels[0].launches) {
-      want(launch.group, trials_);
-      pending |= record_of(launch.group) == nullptr && !without_.contains(plan_.groups[launch.group].key);
+    for (size_t i = 0; i < launches.size(); ++i) {
+      const int group = launches[i].group;
+      want(group, trials_);
+      const bool is_without = without_.contains(plan_.groups[group].key);
+      if (is_without) consider({0, static_cast<int>(i)});
+      pending |= record_of(group) == nullptr && !is_without;
     }
     if (pending) return wanted_;
-    for (int launch = 0; launch < static_cast<int>(plan_.levels[0].launches.size()); ++launch) consider({0, launch});
+    for (size_t i = 0; i < launches.size(); ++i) consider({0, static_cast<int>(i)});
     compare();
     return wanted_;
   }
@@ -53,7 +62,8 @@ class Wanting {
     const KernelRecord* record = record_of(own);
     const bool is_last = at.level + 1 == static_cast<int>(plan_.levels.size());
     const bool may_split =
-        !is_last && (at.level + 2 < static_cast<int>(plan_.levels.size()) || without_.contains(plan_.groups[own].key));
+        !is_last && !plan_.levels[at.level].parts_of[at.launch].empty() &&
+        (at.level + 2 < static_cast<int>(plan_.levels.size()) || without_.contains(plan_.groups[own].key));
     if (!may_split || (record != nullptr && record->trials_asked > 1)) return want(own, trials_);
     for (int part : plan_.levels[at.level].parts_of[at.launch]) answer({at.level + 1, part});
   }
@@ -67,6 +77,7 @@ class Wanting {
     const KernelRecord* record = record_of(own);
     const bool same = parts.size() == 1 && launch_of({at.level + 1, parts[0]}).group == own;
     if (!same && record == nullptr) {
+      if (!without_.contains(plan_.groups[own].key)) return;  // its search is not over yet
       for (int part : parts) want(launch_of({at.level + 1, part}).group, trials_);
     } else if (!same) {
       if (at.level + 1 == last || !weigh(at, *record, parts)) return;
@@ -133,14 +144,18 @@ class Wanting {
 }  // namespace
 
 std::map<int, int64_t> wanted_trials(const JobPlan& plan, const Records& records, const std::set<std::string>& without,
-                                     int64_t trials, bool compares) {
-  Wanting wanting(plan, records, without, trials);
-  return compares ? wanting.run() : wanting.only_answer();
+                                     const Wish& wish) {
+  Wanting wanting(plan, records, without, wish.trials);
+  if (wish.last_cover) wanting.add_last_cover();
+  return wish.compares ? wanting.run() : wanting.only_answer();
 }
 
 double modelled_ns(const JobPlan& plan) {
   double sum = 0;
-  for (const PlannedLaunch& launch : plan.levels[0].launches) sum += plan.groups[launch.group].model_ns;
+  for (const PlannedLaunch& launch : plan.levels[0].launches) {
+    if (!(plan.groups[launch.group].model_ns > 0)) return 0;
+    sum += plan.groups[launch.group].model_ns;
+  }
   return sum;
 }
 

@@ -1,8 +1,9 @@
-// The kernels of a whole graph are chosen from stored records alone.
+// The kernels of a whole graph are chosen from stored records alone, and covers are compared by samples that agree.
 #include <gtest/gtest.h>
 
 #include "compiler/base/records.h"
 #include "server/jobs/job_plan.h"
+#include "server/jobs/whole.h"
 #include "tests/server/fakes.h"
 
 namespace wl {
@@ -55,6 +56,29 @@ TEST(Chooser, KeepsNoFusedKernelThatIsSlowerThanTheDefaultOnes) {
     ASSERT_TRUE(chosen.ok()) << chosen.status();
     EXPECT_EQ(chosen->size(), launches) << median_of(fused) << " against parts of " << median_of(part);
   }
+}
+
+Trial samples(std::vector<int64_t> ns) {
+  Trial trial = took(0);
+  trial.plan = cat("p", ns.front(), ns.size());
+  trial.samples_ns = std::move(ns);
+  return trial;
+}
+
+// A cover's time is confirmed if a few of its fastest samples are close to each other. Neither its other samples
+// matter, nor the samples of covers that cannot win.
+TEST(WholeCovers, AreConfirmedByFewSamplesThatAreClose) {
+  const Trial calm = samples({1000, 1010, 1020, 1025, 2000, 2000, 2000, 2000, 2000});
+  const Trial busy = samples({1010, 1010, 1100, 1900, 1300, 2000, 2000, 2000, 2000});
+  const Trial slow = samples({2000, 2500, 3000, 3500, 4000, 4500, 5000, 5500, 6000});
+  Trial crashed;
+  crashed.outcome = Outcome::kRuntimeError;
+  EXPECT_FALSE(were_disturbed({calm, samples({1100, 1110, 1120, 1125, 2000, 3000})}));
+  EXPECT_TRUE(were_disturbed({calm, busy}));
+  EXPECT_FALSE(were_disturbed({calm, slow})) << "it is twice as slow";
+  EXPECT_FALSE(were_disturbed({busy, slow})) << "one is left";
+  EXPECT_FALSE(were_disturbed({samples({1000, 1005, 1010}), samples({1010, 1020, 1800})})) << "few, and close";
+  EXPECT_FALSE(were_disturbed({busy, crashed}));
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ class LeasesAlone : public ::testing::Test {
   void TearDown() override {
     for (const absl::Status& status : store_failed_) ADD_FAILURE() << status;
   }
-  void offer(const std::string& id, double due, int64_t first, int64_t size = 1) {
+  // `promotes`: whether the batch's objects are kept, as those of a promotion are.
+  void offer(const std::string& id, double due, int64_t first, int64_t size = 1, bool promotes = false) {
     Offer offer;
     offer.row.id = id;
     offer.row.search_id = offer.search_id = search_id_;
@@ -42,6 +43,7 @@ class LeasesAlone : public ::testing::Test {
     offer.order = {due, 0, 0};
     auto batch = std::make_shared<Batch>();
     batch->id = id;
+    batch->keep_objects = promotes;
     for (int64_t trial = first; trial < first + size; ++trial) {
       batch->candidates.push_back({.trial = trial, .plan = cat("plan ", trial), .source = {}});
       offer.row.candidates.push_back({trial, cat("plan ", trial)});

@@ -21,27 +21,29 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Batches of one candidate each are leased together, since their kernels can be compiled together. Others are not, and
-// neither is a batch with which a worker was lost.
-TEST_F(LeasesAlone, GiveSeveralBatchesOnlyIfEachHasOneCandidate) {
+// Promotions of one kernel each are leased together, since their kernels can be compiled together. Other batches are
+// not, and neither is one with which a worker was lost.
+TEST_F(LeasesAlone, GiveSeveralBatchesOnlyIfEachPromotesOneKernel) {
   const auto ids = [](const Acquired& acquired) {
     std::vector<std::string> out;
     for (const LeaseGrant& grant : acquired.leases) out.push_back(grant.batch->id);
     return out;
   };
   using Ids = std::vector<std::string>;
-  offer("a", 1, 0);
+  offer("a", 1, 0, 1, true);
   lose();
-  offer("b", 2, 1);
-  offer("c", 3, 2);
-  offer("d", 4, 3);
-  offer("e", 5, 4, 8);
-  offer("f", 6, 12);
+  offer("b", 2, 1, 1, true);
+  offer("c", 3, 2, 1, true);
+  offer("d", 4, 3, 1, true);
+  offer("e", 5, 4, 8, true);
+  offer("f", 6, 12, 1, true);
+  offer("g", 7, 13);
   EXPECT_EQ(ids(acquire(2)), Ids{"a"}) << "a worker was lost with it";
   EXPECT_EQ(ids(acquire(2)), (Ids{"b", "c"}));
   EXPECT_EQ(ids(acquire(5)), Ids{"d"}) << "the next has eight candidates";
   EXPECT_EQ(ids(acquire(5)), Ids{"e"});
-  EXPECT_EQ(ids(acquire(5)), Ids{"f"});
+  EXPECT_EQ(ids(acquire(5)), Ids{"f"}) << "the next is a round's";
+  EXPECT_EQ(ids(acquire(5)), Ids{"g"});
 }
 
 // On a full disk neither an object nor the end of its lease can be stored. The search hears of the error nevertheless.

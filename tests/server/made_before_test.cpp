@@ -72,9 +72,11 @@ TEST_F(MadeBefore, TheSearchGoesOnFromItsTrials) {
   Hooks hooks;
   hooks.judge = [](const Batch& batch, Trial* trial) {
     trial->outcome = Outcome::kCorrect;
-    // The bound of a sample of the check, and a time above the floor of any group, so that the trial is believed.
+    // The bound of a sample of the check, and a time above the floor of any group, so that the trial is believed. The
+    // first search is that of the fused group, which takes longer than its two parts, so these are searched as well.
+    const int64_t ms = batch.id.starts_with("s8/") ? 50 : 10;
     trial->bound = batch.checks.empty() ? 1 : batch.checks.back().samples.front().bound;
-    trial->samples_ns = {static_cast<int64_t>(10'000'000 + number_of(trial->plan) % 900'000)};
+    trial->samples_ns = {static_cast<int64_t>(1'000'000 * ms + number_of(trial->plan) % 900'000)};
   };
   hooks.whole = [](const KernelChain&) { return took(50'000'000); };
   FakeWorker worker(service->channel, "w", hooks, device_);

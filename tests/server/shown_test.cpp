@@ -60,9 +60,8 @@ class Shown : public ::testing::Test, RefiningCompiler {
 
   Scratch scratch;
   Service service{scratch.path("a.db"), 15, "", 0, false, false, &fake};
-  FakeWorker worker{service.channel, "w", {.whole = [](const KernelChain& chain) {
-                      return took(chain.plan == "single" ? 1200 : 1600);
-                    }}};
+  FakeWorker worker{service.channel, "w",
+                    by_times({{"refined", took(1600)}, {"fused", took(1600)}, {"single", took(1200)}})};
 };
 
 TEST_F(Shown, IsTheCoverThatWasChosen) {

@@ -42,7 +42,7 @@ class Wanted : public ::testing::Test {
     record.default_samples_ns = {default_ns, default_ns, default_ns};
   }
 
-  std::map<int, int64_t> wanted() const { return wanted_trials(plan, records, without, 48); }
+  std::map<int, int64_t> wanted() const { return wanted_trials(plan, records, without, {.trials = 48}); }
 
   JobPlan plan;
   Records records;
@@ -135,7 +135,7 @@ TEST(Now, OnlyTheKernelsOfTheAnswerAreMade) {
 
 // The plan of Wanted has three covers. A group of the first is used if it was searched, and otherwise its parts.
 TEST_F(Wanted, AnAnswerAtOnceHasTheGroupsOfTheCoverBeforeTheLast) {
-  const auto now = [&] { return wanted_trials(plan, records, without, 1, /*compares=*/false); };
+  const auto now = [&] { return wanted_trials(plan, records, without, {.trials = 1, .compares = false}); };
   EXPECT_EQ(now(), (std::map<int, int64_t>{{1, 1}, {2, 1}}));
   measured(0, 200, 150);
   EXPECT_EQ(now(), (std::map<int, int64_t>{{1, 1}, {2, 1}})) << "its default schedule alone was measured";

@@ -19,6 +19,7 @@
 #include "client/cli/batch/request_id.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/report_table.h"
 #include "client/cli/table.h"
 #include "client/cli/values.h"
 #include "client/program/bucket.h"
@@ -197,11 +198,13 @@ class BatchWork {
 
   static std::string outcome(const Run& run) {
     double before = 0, after = 0;
+    bool estimated = false;
     for (const Sized& size : run.sizes) {
       before += size.job->result->default_ns;
       after += size.job->result->best_ns;
+      estimated |= size.job->result->default_estimated;
     }
-    return absl::StrFormat("%s, %.2fx", time_text(after), before / after);
+    return cat(time_text(after), ", ", speed_up_text(before, after, estimated));
   }
 
   void say(const std::string& line) {
@@ -273,10 +276,10 @@ std::string table_of(const std::vector<Run>& runs) {
       std::vector<std::string> row = {run.asked->name, bind_text(size.file.bind), state_of(run)};
       if (size.job) {
         const JobResult& result = *size.job->result;
-        for (std::string cell :
-             {cat(result.kernels_default, " -> ", result.kernels), time_text(result.default_ns),
-              time_text(result.best_ns), absl::StrFormat("%.2fx", result.default_ns / result.best_ns),
-              size.job->cached ? "stored" : cat(size.job->progress.trials_done)})
+        for (std::string cell : {cat(result.kernels_default, " -> ", result.kernels),
+                                 default_text(result.default_ns, result.default_estimated), time_text(result.best_ns),
+                                 speed_up_text(result.default_ns, result.best_ns, result.default_estimated),
+                                 size.job->cached ? "stored" : cat(size.job->progress.trials_done)})
           row.push_back(std::move(cell));
       }
       row.resize(8);

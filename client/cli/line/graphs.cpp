@@ -123,9 +123,10 @@ std::string efforts_text() {
 }
 
 void add_search(CLI::App* sub, TuneOptions& options) {
-  sub->add_option("--trials", options.trials, "candidates per distinct group (default: by --effort)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
-      ->type_name("N");
+  CLI::Option* trials =
+      sub->add_option("--trials", options.trials, "candidates per distinct group (default: by --effort)")
+          ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+          ->type_name("N");
   add_parsed(sub, "--budget", "stop after this time: 90, 90s, 5m, 1h", "TIME",
              [&options](const std::string& text) -> absl::Status {
                WL_ASSIGN_OR_RETURN(options.budget_s, parse_seconds(text));
@@ -137,7 +138,8 @@ void add_search(CLI::App* sub, TuneOptions& options) {
                             ->type_name("E");
   sub->add_flag_callback(
          "--now", [&options] { options.effort = "now"; }, "the same as --effort now")
-      ->excludes(effort);
+      ->excludes(effort)
+      ->excludes(trials);
   sub->add_flag("--kernels-alone", options.kernels_alone,
                 "with --cover stitched or planned: choose by the times of kernels alone, without timing whole covers");
   sub->add_option("--at-once", options.at_once,

@@ -50,8 +50,8 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
   // If a job has asked for more trials meanwhile, the search goes on. In that case, and if the search was cut short,
   // the record satisfies only requests for at most as many trials as it has, so that a request for more continues the
   // search.
-  const bool goes_on = !search.stop && !search.exhausted && input.needed > static_cast<int64_t>(input.trials.size()) &&
-                       !input.trials.empty();
+  const bool goes_on = !search.stop && !search.exhausted && !search.elsewhere && input.needed > 1 &&
+                       input.needed > static_cast<int64_t>(input.trials.size());
   if (search.cancelled || goes_on) input.needed = std::max<int64_t>(1, static_cast<int64_t>(input.trials.size()));
   double budget_s = search.budget_s;
   if (search.elsewhere) {
@@ -107,7 +107,8 @@ absl::Status Searches::take_finals(Search& search, const std::optional<KernelRec
     return absl::OkStatus();
   }
   if (record) return take_record(search, *record, transferred);
-  if (search.gave_up_default || search.input.needed > 1 || search.stop) {
+  const bool had_rounds = search.input.needed > 1 && !search.input.trials.empty();
+  if (search.gave_up_default || had_rounds || search.stop) {
     finish(search, Search::End::kNothing);
   } else {
     search.gave_up_default = true;

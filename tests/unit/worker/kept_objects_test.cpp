@@ -150,7 +150,7 @@ TEST(CompileAhead, KeepsTheKernelsOfAllBatches) {
   MeasureOptions options;
   options.work_dir = scratch.path("");
   options.state = &state;
-  compile_ahead({&batches[0], &batches[1], &batches[2], &batches[3]}, options);
+  compile_ahead({&batches[0], &batches[1], &batches[2], &batches[3]}, options, [](int) {});
   const auto is_kept = [&](int of) { return state.objects.find(batches[of].candidates[0].source) != nullptr; };
   EXPECT_TRUE(is_kept(0));
   EXPECT_FALSE(is_kept(1)) << "a round's objects are not kept";
