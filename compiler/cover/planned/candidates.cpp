@@ -127,7 +127,9 @@ int Candidates::form_of(const Group& group, size_t contract_atoms) {
   if (!go_on(work_, kAnalysisSteps)) return -1;
   const Graph alone = extract(values_.graph(), group);
   absl::StatusOr<Domain> domain = analyze(alone, machine_);
-  if (domain.ok() && !worthwhile(alone, *domain, machine_, contract_atoms)) return -1;
+  // Each op may be a kernel of its own, however slow: a contraction whose factor is a constant computes that factor.
+  const auto ops = std::ranges::count_if(group.ops, [this](NodeId node) { return index_[node] >= 0; });
+  if (domain.ok() && ops > 1 && !worthwhile(alone, *domain, machine_, contract_atoms)) return -1;
   if (!domain.ok() && is_unconnected(alone)) {
     if (packing_) domain = pack(alone, machine_, {.memo = &stitched_, .work = work_});
   } else if (!domain.ok() && stitching_) {

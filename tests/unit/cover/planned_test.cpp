@@ -361,6 +361,21 @@ TEST(CoverPlanned, WithoutAMeasuredCoverThereIsNone) {
       cover_planned(candidate_pool(graph, test_machine()).value(), {{}, Unmeasured::kNever}).status()));
 }
 
+// A kernel that fuses the computation of the factor that it reads in place is not worthwhile, but an op alone is always
+// a candidate. Models of the ONNX project have such weights: constants of one value, broadcast to the weights' shape.
+TEST(CoverPlanned, AFactorMayBeAConstant) {
+  for (const char* product :
+       {"%0 %1 \"ki,nk->ni\"", "%1 %0 \"nk,ki->ni\"", "%0 %1 \"ki,nk->in\"", "%1 %0 \"nk,ki->in\""}) {
+    const Graph graph =
+        parse(cat("graph {\n  %0 = input \"x\" : f32[32,24] normal(0,1)\n  %1 = constant 0.02 : f32[24,32]\n",
+                  "  %2 = contract ", product, " : f32[24,24]\n  %3 = exp %2 : f32[24,24]\n  output \"y\" %3\n}\n"))
+            .value();
+    const auto pool = candidate_pool(graph, test_machine());
+    ASSERT_TRUE(pool.ok()) << pool.status();
+    EXPECT_TRUE(cover_planned(*pool).ok()) << product;
+  }
+}
+
 TEST(Explain, SaysWhatEveryGroupSaves) {
   const Graph graph = model("bert_base_layer_b1_s512.onnx");
   for (const auto& cover :
