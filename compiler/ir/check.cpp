@@ -79,11 +79,11 @@ std::vector<Query> sample_queries(const Graph& graph, uint64_t seed, int samples
   return queries;
 }
 
-absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, int samples, int rows) {
+absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, Work* work, int samples, int rows) {
   const std::vector<Query> queries = sample_queries(graph, seed, samples, rows);
   // Generated indices may lie outside their axes. Kernels then read the nearest element, so the oracle does the same.
-  WL_ASSIGN_OR_RETURN(auto values,
-                      evaluate(graph, generated_inputs(graph, seed), queries, BeforeJumps::kExact, Outside::kNearest));
+  WL_ASSIGN_OR_RETURN(auto values, evaluate(graph, generated_inputs(graph, seed), queries, BeforeJumps::kExact,
+                                            Outside::kNearest, work));
   Check check{.seed = seed, .samples = {}};
   const int first_output = static_cast<int>(graph.inputs().size());
   for (size_t i = 0; i < queries.size(); ++i) {

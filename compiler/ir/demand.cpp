@@ -102,11 +102,13 @@ int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick
   return (outer * x[axis] + pick) * inner + i % inner;
 }
 
-Evaluator::Evaluator(const Graph& graph, const InputReader& inputs, BeforeJumps before_jumps, Outside outside)
+Evaluator::Evaluator(const Graph& graph, const InputReader& inputs, BeforeJumps before_jumps, Outside outside,
+                     Work* work)
     : graph_(graph),
       inputs_(inputs),
       before_jumps_(before_jumps),
       outside_(outside),
+      work_(work),
       loose_exps_(rounded_exps(graph)),
       rounded_(graph.nodes.size(), false),
       sets_(graph.nodes.size()),
@@ -150,6 +152,7 @@ absl::Status Evaluator::demand(const std::vector<Query>& queries) {
   }
   for (NodeId id = last; id >= 0; --id) {
     if (!sets_[id]) continue;
+    if (!go_on(work_, kOracleSteps)) return ended(work_);
     sets_[id]->freeze();
     demanded_ += sets_[id]->count();
     if (demanded_ > kMaxDemanded) {
@@ -260,7 +263,8 @@ absl::Status Evaluator::demand_take_along(NodeId id, const ElementSet& set) {
     }
     return absl::OkStatus();
   }
-  WL_ASSIGN_OR_RETURN(auto values, evaluate(graph_, inputs_, {{at.operands[1], wanted}}, before_jumps_, outside_));
+  WL_ASSIGN_OR_RETURN(auto values,
+                      evaluate(graph_, inputs_, {{at.operands[1], wanted}}, before_jumps_, outside_, work_));
   for (size_t k = 0; k < wanted.size(); ++k)
     x.insert(taken_from(graph_, at, wanted[k], picked(values[0][k].value, extent).at));
   return absl::OkStatus();

@@ -28,6 +28,7 @@ InputReader generated_inputs(const Graph& graph, uint64_t seed) {
 absl::Status Evaluator::compute() {
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id) {
     if (!sets_[id]) continue;
+    if (!go_on(work_, kOracleSteps)) return ended(work_);
     WL_RETURN_IF_ERROR(compute_node(id));
     if (rounded_[id])
       for (double& value : columns_[id].value) value = round_to(node(id).dtype, value);
@@ -255,8 +256,8 @@ absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, con
 
 absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, const InputReader& inputs,
                                                          const std::vector<Query>& queries, BeforeJumps before_jumps,
-                                                         Outside outside) {
-  Evaluator evaluator(graph, inputs, before_jumps, outside);
+                                                         Outside outside, Work* work) {
+  Evaluator evaluator(graph, inputs, before_jumps, outside, work);
   WL_RETURN_IF_ERROR(evaluator.demand(queries));
   WL_RETURN_IF_ERROR(evaluator.compute());
   std::vector<std::vector<Value>> result;

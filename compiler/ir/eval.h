@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/base/records.h"
+#include "compiler/base/work.h"
 #include "compiler/ir/graph.h"
 
 namespace wl {
@@ -39,8 +40,10 @@ absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, con
 
 // Makes a Check of about `samples` elements per output: corners, edges of likely tiles (multiples of 16 along each
 // axis, and their neighbours) and random ones. They lie in at most `rows` rows (coordinates along all axes but the
-// last), so that few rows of a reduction are computed. Buffers are numbered as in buffers_of().
-absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, int samples = 256, int rows = 12);
+// last), so that few rows of a reduction are computed. Buffers are numbered as in buffers_of(). Fails as evaluate()
+// does, and with the error of `work` once it has ended.
+absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, Work* work = nullptr, int samples = 256,
+                                 int rows = 12);
 
 // Returns the arguments of a kernel that computes `graph`: its inputs in node order, then its outputs.
 std::vector<BufferSpec> buffers_of(const Graph& graph);

@@ -61,14 +61,17 @@ enum class BeforeJumps { kExact, kRounded };
 // kernels that cannot report errors.
 enum class Outside { kError, kNearest };
 
-// Like evaluate() in eval.h, which uses kExact and kError.
+// Like evaluate() in eval.h, which uses kExact and kError. Also fails with the error of `work` once it has ended.
 absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, const InputReader& inputs,
                                                          const std::vector<Query>& queries, BeforeJumps before_jumps,
-                                                         Outside outside = Outside::kError);
+                                                         Outside outside = Outside::kError, Work* work = nullptr);
+
+// The steps of Work that are counted for the demanded elements, or the values, of one node.
+inline constexpr uint64_t kOracleSteps = 1000;
 
 class Evaluator {
  public:
-  Evaluator(const Graph& graph, const InputReader& inputs, BeforeJumps before_jumps, Outside outside);
+  Evaluator(const Graph& graph, const InputReader& inputs, BeforeJumps before_jumps, Outside outside, Work* work);
   absl::Status demand(const std::vector<Query>& queries);
   absl::Status compute();
   std::vector<Value> read(const Query& query) const;
@@ -98,6 +101,7 @@ class Evaluator {
   const InputReader& inputs_;
   const BeforeJumps before_jumps_;
   const Outside outside_;
+  Work* const work_;
   const std::vector<bool> loose_exps_;  // for each node: whether it is an exp that may be less exact (rounded_exps.h)
   std::vector<bool> rounded_;           // for each node: whether its values are rounded to its dtype (kRounded)
   std::vector<std::unique_ptr<ElementSet>> sets_;  // for each node: its demanded elements; null if there are none

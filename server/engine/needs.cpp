@@ -95,12 +95,12 @@ absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_
   search.input.needed = std::max(search.input.needed, trials);
   // A search with a record is reopened if more trials are needed, or if its record is no longer there: it was
   // invalidated, or its object is gone. One without a correct kernel is reopened if more trials are needed and its
-  // group has schedules.
-  const bool ended_early = search.end == Search::End::kNothing && more && search.compiler;
+  // group has schedules, or if it ended only because another job was cancelled.
+  const bool ended_early = search.end == Search::End::kNothing && ((more && search.compiler) || search.cancelled);
   if (ended_early || (search.end == Search::End::kRecord && (more || !record))) search.end = Search::End::kOpen;
   if (search.end == Search::End::kRecord && record) job.records.insert_or_assign(group.key, std::move(record->record));
   if (search.end == Search::End::kOpen) {
-    search.stop = false;
+    search.stop = search.cancelled = false;
     searches_->mark(search);
   }
   return absl::OkStatus();

@@ -110,7 +110,9 @@ void Searches::prepare(Search& search, MakeRound make, const std::optional<Batch
   for (const BatchRow& batch : search.restored)
     for (const PlannedTrial& candidate : batch.candidates) input.pending.push_back(candidate.plan);
   loop_->compute([this, id = search.row.id, input = std::move(input), compiler = search.compiler,
-                  make = std::move(make), stored, token = search.token] {
+                  make = std::move(make), stored, token = search.token, needed = needed(search)]() mutable {
+    Work work(needed);
+    input.work = &work;
     auto made = std::make_shared<absl::StatusOr<Round>>(make(input));
     loop_->post([this, id, token, made, stored] { on_prepared(id, token, std::move(*made), stored); });
   });
@@ -130,6 +132,10 @@ void Searches::on_prepared(int64_t id, uint64_t token, absl::StatusOr<Round> mad
     return;  // the batch was reported while its candidates were being generated
   }
   if (search->end != Search::End::kOpen) return;
+  if (absl::IsCancelled(made.status())) {
+    if (stored) search->restored.push_back(*stored);
+    return leave_undone(*search);
+  }
   if (!made.ok()) return observer_->on_failure(*search, made.status());
   Round& round = *made;
   const bool promotion = round.phase > 0;

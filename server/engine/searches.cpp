@@ -58,7 +58,7 @@ struct SetUp {
 };
 
 absl::StatusOr<SetUp> set_up_of(const Compiler& compiler, const Graph& group, const Machine& machine,
-                                const std::vector<KnownPlan>& known, const std::vector<uint64_t>& seeds) {
+                                const std::vector<KnownPlan>& known, const std::vector<uint64_t>& seeds, Work* work) {
   SetUp made;
   auto opened = compiler.open(group, machine);
   if (!opened.ok()) return made;
@@ -67,7 +67,7 @@ absl::StatusOr<SetUp> set_up_of(const Compiler& compiler, const Graph& group, co
   made.bound_ns = roofline(group, machine).ns();
   made.floor_ns = floor_ns(group, machine);
   for (uint64_t seed : seeds) {
-    WL_ASSIGN_OR_RETURN(Check check, made.compiler->check(seed));
+    WL_ASSIGN_OR_RETURN(Check check, made.compiler->check(seed, work));
     made.checks.push_back(std::move(check));
   }
   return made;
@@ -144,16 +144,19 @@ void Searches::tick() {
 // Opens the group's space and computes the checks by the oracle, in the pool.
 void Searches::set_up(Search& search) {
   search.working = true;
-  loop_->compute([this, id = search.row.id, group = search.group.graph, machine = search.machine,
-                  known = std::exchange(search.known, nullptr), seeds = search.check_seeds, token = search.token] {
-    auto made = std::make_shared<absl::StatusOr<SetUp>>(set_up_of(*compiler_, group, machine, *known, seeds));
+  loop_->compute([this, id = search.row.id, group = search.group.graph, machine = search.machine, known = search.known,
+                  seeds = search.check_seeds, token = search.token, needed = needed(search)] {
+    Work work(needed);
+    auto made = std::make_shared<absl::StatusOr<SetUp>>(set_up_of(*compiler_, group, machine, *known, seeds, &work));
     loop_->post([this, id, token, made] {
       Search* live = find(id, token);
       if (live == nullptr) return;
       live->working = false;
+      if (absl::IsCancelled(made->status())) return leave_undone(*live);
       if (!made->ok()) return observer_->on_failure(*live, made->status());
       // A group without a legal schedule is no failure of the job, because the group's parts may have schedules.
       if ((*made)->compiler == nullptr) return finish(*live, Search::End::kNothing);
+      live->known = nullptr;
       live->compiler = std::move((*made)->compiler);
       live->input.compiler = live->compiler.get();
       live->input.near = std::move((*made)->near);
@@ -168,6 +171,22 @@ void Searches::set_up(Search& search) {
       mark(*live);
     });
   });
+}
+
+// Returns what says whether anybody still needs the search; it is called on a thread of the pool.
+std::function<absl::Status()> Searches::needed(const Search& search) const {
+  return [loop = loop_, over = search.over.get_token()] {
+    return loop->leaving() || over.stop_requested() ? absl::CancelledError("nobody needs the search any more")
+                                                    : absl::OkStatus();
+  };
+}
+
+// Goes on after a task of the pool was ended early, unless the coordinator stops: the search ends, or does the task
+// again if another job needs it by now.
+void Searches::leave_undone(Search& search) {
+  if (loop_->leaving()) return;
+  search.over = std::stop_source();
+  mark(search);
 }
 
 void Searches::step(int64_t id) {
@@ -312,6 +331,7 @@ void Searches::stop(Search& search, bool cancelled, bool leased_too) {
   } else if (cancelled && !any_correct(search.input.trials)) {
     take_back(search, /*leased_too=*/false);
   }
+  if (cancelled && !any_correct(search.input.trials)) search.over.request_stop();
   mark(search);
 }
 
@@ -335,6 +355,7 @@ TeamRules Searches::rules_of(const Search& search) const {
 void Searches::drop_unneeded(std::map<int64_t, Search>::iterator at) {
   if (!at->second.jobs.empty()) return;
   if (at->second.end == Search::End::kOpen) take_back(at->second, true);
+  at->second.over.request_stop();
   leases_->arrived(at->first);
   searches_.erase(at);
 }

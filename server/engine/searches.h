@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,8 @@ struct Search {
   bool background = false;
   enum class End { kOpen, kRecord, kNothing } end = End::kOpen;
   std::set<int64_t> jobs;  // ids of the jobs that need the search
+  // Stopped once nobody needs a kernel of the group: ends the pool's task that makes a check, which may take seconds.
+  std::stop_source over;
   bool promoting() const { return !open.empty() && open.begin()->second.phase > 0; }
 };
 
@@ -182,6 +185,8 @@ class Searches {
   void add_kin(const std::string& worker, std::set<std::string>* principals) const;
   std::set<std::string> never_by(const Search& search, const BatchRow& row) const;
   // Defined in rounds.cpp, except find(), which is in searches.cpp:
+  std::function<absl::Status()> needed(const Search& search) const;
+  void leave_undone(Search& search);
   using MakeRound = std::function<absl::StatusOr<Round>(const SearchInput&)>;
   void prepare(Search& search, MakeRound make, const std::optional<BatchRow>& stored);
   Search* find(int64_t id, uint64_t token);

@@ -158,7 +158,7 @@ class RealGroup : public GroupCompiler {
     return emit(kernel, machine_, hash_, listing_of(graph_, domain_, schedule));
   }
 
-  absl::StatusOr<Check> check(uint64_t seed) const override { return make_check(graph_, seed); }
+  absl::StatusOr<Check> check(uint64_t seed, Work* work) const override { return make_check(graph_, seed, work); }
 
   std::string space_text() const override {
     std::string text = cat(space_.count_text(), "\n", axes_text(space_));

@@ -41,8 +41,8 @@ class GroupCompiler {
   // Returns at most n plans of this space from winners of similar groups, those of the most similar groups first.
   virtual std::vector<std::string> nearest(const std::vector<KnownPlan>& /*known*/, int /*n*/) const { return {}; }
   virtual absl::StatusOr<Source> generate(const std::string& plan) const = 0;
-  virtual absl::StatusOr<Check> check(uint64_t seed) const = 0;  // makes the check for a seed, which may take seconds
-  virtual std::string space_text() const = 0;                    // axes and number of points of the space, for people
+  virtual absl::StatusOr<Check> check(uint64_t seed, Work* work) const = 0;  // makes the check for a seed
+  virtual std::string space_text() const = 0;  // axes and number of points of the space, for people
   virtual absl::StatusOr<std::string> kernel_text(const std::string& plan) const = 0;
 };
 

@@ -90,7 +90,7 @@ std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims
 absl::StatusOr<Round> confirming_round(const SearchInput& input, int64_t phase,
                                        const std::vector<PlannedTrial>& candidates, uint64_t check_seed) {
   Round round = stored_round(input, phase, candidates);
-  WL_ASSIGN_OR_RETURN(round.check, input.compiler->check(check_seed));
+  WL_ASSIGN_OR_RETURN(round.check, input.compiler->check(check_seed, input.work));
   return round;
 }
 

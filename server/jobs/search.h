@@ -24,6 +24,7 @@ struct SearchInput {
   std::vector<Trial> trials;         // all trials so far, in the order of their numbers
   std::vector<std::string> pending;  // plans that are being measured
   int64_t next_trial = 0;            // trial number of the next candidate
+  Work* work = nullptr;              // ends the making of a check once nobody needs the search; null: nothing does
 };
 bool was_tried(const std::vector<Trial>& trials, const std::string& plan);
 // Whether a plan was tried or is being measured.

@@ -54,9 +54,15 @@ class FakeGroup : public GroupCompiler {
     source.entry = cat("k", number_of(text));
     return source;
   }
-  absl::StatusOr<Check> check(uint64_t seed) const override { return Check{seed, {}}; }
+  absl::StatusOr<Check> check(uint64_t seed, Work* work) const override {
+    if (checking) checking(work);
+    if (absl::Status status = ended(work); !status.ok()) return status;
+    return Check{seed, {}};
+  }
   std::string space_text() const override { return "100000 points"; }
   absl::StatusOr<std::string> kernel_text(const std::string& text) const override { return cat("kernel ", text); }
+
+  std::function<void(Work*)> checking;  // called by check() if it is set
 
  private:
   std::string plan(uint64_t number) const { return cat("plan ops=", ops_, " number=", number); }
@@ -130,7 +136,9 @@ class FakeCompiler : public Compiler {
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine&) const override {
     ++opened;
-    return std::make_unique<FakeGroup>(group, known_plans);
+    auto made = std::make_unique<FakeGroup>(group, known_plans);
+    made->checking = checking;
+    return made;
   }
   absl::StatusOr<CoverExplanation> explain(const Graph&, const Machine&, const std::string&, Work*) const override {
     return CoverExplanation{};
@@ -145,7 +153,8 @@ class FakeCompiler : public Compiler {
   std::atomic<size_t> stuck_beyond = 0;  // number of nodes up to which graphs are planned although `stuck`
   mutable std::atomic<int> planning = 0;
   std::vector<std::string> simpler_covers;
-  bool known_plans = false;  // whether nearest() proposes winners of similar groups
+  bool known_plans = false;                  // whether nearest() proposes winners of similar groups
+  std::function<void(Work*)> checking = {};  // called while a check is made, on a thread of the pool
   // Returns, for each call of covers(), how many kernels had a measured time, and how the other kernels were priced.
   std::vector<std::pair<size_t, Unmeasured>> priced() const {
     const std::lock_guard lock(mutex_);

@@ -211,6 +211,33 @@ TEST(Cancel, OfOneOwnerLeavesTheSearchToTheOther) {
   EXPECT_EQ(tried, 200);
 }
 
+// The oracle takes seconds for large groups. Neither a cancelled job nor a coordinator that stops waits for it.
+TEST(Cancel, EndsTheCheckThatIsBeingMade) {
+  for (const bool stops : {false, true}) {
+    Scratch scratch;
+    FakeCompiler compiler;
+    std::latch checking(1);
+    std::atomic<int> begun = 0, ended = 0;
+    compiler.checking = [&](Work* work) {
+      if (begun++ == 0) checking.count_down();
+      while (go_on(work, 1000)) std::this_thread::yield();
+      ++ended;
+    };
+    auto service = std::make_unique<Service>(scratch.path("a.db"), 15, "", 0, false, false, &compiler);
+    FakeWorker worker(service->channel, "w");
+    const auto job = service->create("a", trials(10));
+    ASSERT_TRUE(job.ok()) << job.status();
+    checking.wait();
+    if (!stops) {
+      EXPECT_TRUE(service->cancel(job->name));
+      EXPECT_EQ(service->watch(job->name).back().state, JobState::kCancelled);
+    }
+    (void)worker.stop();
+    service.reset();
+    EXPECT_EQ(begun, ended);
+  }
+}
+
 TEST(Budget, IsKeptWithoutAnyWorker) {
   Scratch scratch;
   Service service(scratch.path("a.db"));

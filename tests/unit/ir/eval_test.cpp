@@ -341,6 +341,8 @@ TEST(Check, SamplesAreDeterministicAndCoverCorners) {
   ASSERT_TRUE(check.ok()) << check.status();
   EXPECT_EQ(*check, *make_check(graph, 5));
   EXPECT_NE(*check, *make_check(graph, 6));
+  Work given_up([] { return absl::CancelledError("nobody waits"); });
+  EXPECT_TRUE(absl::IsCancelled(make_check(graph, 5, &given_up).status()));
   std::set<int64_t> rows, elements;
   size_t second = 0;
   for (const Check::Sample& s : check->samples) {
