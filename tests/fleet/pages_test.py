@@ -108,9 +108,13 @@ class Page:
 
 
 def write_model(path):
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])]
-    x, y = ([(name, TensorProto.FLOAT, [4, 8])] for name in ("x", "y"))
-    onnx.save(onnx_model(nodes, x, y, {"w": np.eye(8, dtype=np.float32)}), path)
+    """Writes a model of two layers side by side, since `warploom-train` learns from two groups of a kind at least."""
+    nodes, shapes = [], {}
+    weights = {"w": np.eye(8, dtype=np.float32), "v": np.eye(8, 16, dtype=np.float32)}
+    for weight, result in ("w", "y"), ("v", "z"):
+        nodes += [helper.make_node("MatMul", ["x", weight], [f"p{weight}"]), helper.make_node("Relu", [f"p{weight}"], [result])]
+        shapes[result] = (result, TensorProto.FLOAT, [4, weights[weight].shape[1]])
+    onnx.save(onnx_model(nodes, [("x", TensorProto.FLOAT, [4, 8])], list(shapes.values()), weights), path)
 
 
 def commands_of(path):
