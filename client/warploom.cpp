@@ -1,6 +1,8 @@
 // The main program `warploom`, and the only file that joins client, coordinator and worker: without --server a
 // coordinator and a worker run in this process (embedded mode), and the client calls them over an in-process channel,
 // through the same services as those of a remote coordinator.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -197,10 +199,29 @@ class ThisMachine final : public wl::Local {
   std::jthread worker_;
 };
 
+// While it exists, a search in the background that uses the store gives way (client/python/warploom/torch/_cache.py):
+// it looks whether anybody has locked the file STORE.wanted.
+class Wanted {
+ public:
+  explicit Wanted(const std::string& store)
+      : file_(::open((store + ".wanted").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    if (file_ >= 0) (void)::flock(file_, LOCK_SH);
+  }
+  Wanted(const Wanted&) = delete;
+  Wanted& operator=(const Wanted&) = delete;
+  ~Wanted() {
+    if (file_ >= 0) ::close(file_);
+  }
+
+ private:
+  const int file_;  // negative: it cannot be opened, so nobody sees that this process waits
+};
+
 // Waits only while another command in embedded mode uses the store, since such a command ends by itself or with its
 // parent: in_use_by() names only such processes. If a serving coordinator uses the store, returns the error at once.
 absl::Status ThisMachine::take_turn(const wl::CoordinatorOptions& options) {
   const auto until = std::chrono::steady_clock::now() + kLongestTurn;
+  std::unique_ptr<Wanted> wanted;
   for (bool said = false;; said = true) {
     coordinator_.emplace();
     const absl::Status started = coordinator_->start(options);
@@ -211,6 +232,7 @@ absl::Status ThisMachine::take_turn(const wl::CoordinatorOptions& options) {
                                             kLongestTurn.count(), " h; end that process, or name another store"));
     }
     if (!said) {
+      wanted = std::make_unique<Wanted>(options.store);
       std::fprintf(stderr, "store %s: process %s uses it now; waiting for its end (for at most %lld h)\n",
                    options.store.c_str(), holder->c_str(), static_cast<long long>(kLongestTurn.count()));
     }

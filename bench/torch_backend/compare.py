@@ -40,7 +40,7 @@ def compiled(model, contender, trials):
         return model
     if contender == "warploom":
         sys.path.insert(0, str(ROOT / "build/release/python"))
-        return torch.compile(model, backend="warploom", dynamic=False, options={"trials": trials})
+        return torch.compile(model, backend="warploom", dynamic=False, options={"tune": "first", "trials": trials})
     torch._inductor.config.freezing = True
     return torch.compile(model, dynamic=False, mode="max-autotune-no-cudagraphs" if contender == "max_autotune" else None)
 

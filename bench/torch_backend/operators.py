@@ -116,7 +116,7 @@ def tried(one, sample):
     before = len(warploom.torch.report())
     torch._dynamo.reset()
     program = Sample(one, sample)
-    compiled = torch.compile(lambda *given: program.run(given), backend="warploom", dynamic=False, options={"trials": 1, "kernels_alone": True})
+    compiled = torch.compile(lambda *given: program.run(given), backend="warploom", dynamic=False, options={"tune": "first", "trials": 1, "kernels_alone": True})
     for number, given in enumerate(variants(program)):
         found = faults(torch, compiled, program, given, number)
         if found:

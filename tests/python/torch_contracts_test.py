@@ -181,7 +181,7 @@ def results(torch, case, backend):
     torch.manual_seed(0)
 
     def run(function):
-        return torch.compile(function, backend="warploom", options={"trials": 1}) if backend else function
+        return torch.compile(function, backend="warploom", options={"tune": "first", "trials": 1}) if backend else function
 
     with torch.no_grad():
         return [torch.utils._pytree.tree_leaves(made) for made in case(torch, run)]
@@ -226,7 +226,7 @@ def check_errors(torch):
     for function, message in wrong:
         try:
             torch._dynamo.reset()
-            torch.compile(function, backend="warploom", options={"trials": 1})(torch.tensor([1, 2]))
+            torch.compile(function, backend="warploom", options={"tune": "first", "trials": 1})(torch.tensor([1, 2]))
         except RuntimeError as error:
             expect(message in str(error), f"{error}")
         else:

@@ -155,7 +155,7 @@ def child(options):
             break
         program = Program(seed)
         torch._dynamo.reset()
-        compiled = torch.compile(lambda *given: program.run(given), backend="warploom", dynamic=False, options={"trials": 1, "kernels_alone": True})  # noqa: B023
+        compiled = torch.compile(lambda *given: program.run(given), backend="warploom", dynamic=False, options={"tune": "first", "trials": 1, "kernels_alone": True})  # noqa: B023
         for turn in range(options.turns):
             cases += 1
             found = faults(torch, compiled, program, program.arguments(turn), seed + turn)

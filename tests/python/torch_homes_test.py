@@ -29,7 +29,7 @@ def check(width="8", trials="1", wanted="1"):
     import warploom.torch
 
     layers, x = model(torch, int(width)), torch.randn(4, int(width))
-    compiled = torch.compile(layers, backend="warploom", options={"trials": int(trials)})
+    compiled = torch.compile(layers, backend="warploom", options={"tune": "first", "trials": int(trials)})
     with torch.no_grad():
         print("begun", flush=True)
         expect(torch.allclose(compiled(x), layers(x), atol=1e-5), "wrong results")
@@ -77,6 +77,7 @@ def options():
         ({"options": {"trails": 8}}, 'no option "trails"; did you mean "trials"?'),
         ({"options": {"out": "folder"}}, "says --out itself"),
         ({"options": {"progress": 3}}, '"progress" is True, False or a function'),
+        ({"options": {"tune": "tomorrow"}}, "'later' or 'first'"),
         ({"options": {"trials": "eight"}}, "eight"),
         ({"options": {"trials": 0}}, "--trials"),
         ({"options": {"target": "banana"}}, "banana"),
@@ -90,7 +91,7 @@ def options():
             expect(False, f"{given} is not raised")
     for trials, progress in (1, True), (2, shown.append):
         wanted = layers(x)
-        expect(torch.allclose(called(options={"trials": trials, "progress": progress}), wanted, atol=1e-5), "wrong results")
+        expect(torch.allclose(called(options={"tune": "first", "trials": trials, "progress": progress}), wanted, atol=1e-5), "wrong results")
     expect(shown and "phase" in shown[0], f"{shown}")
 
 
@@ -101,10 +102,10 @@ def keys():
 
     expect(len(_core.cpu()) > 10, _core.cpu())
     _cache._made = lambda folder, *_: (folder / "bundle").mkdir(parents=True)
-    first = _cache.cached("text", [], {}, lambda folder: folder)
-    expect(_cache.cached("text", [], {"progress": True}, lambda folder: folder) == first, "an option that decides nothing is in the key")
+    first = _cache.cached("text", [], {}, 1, lambda folder: folder)
+    expect(_cache.cached("text", [], {"progress": True}, 1, lambda folder: folder) == first, "an option that decides nothing is in the key")
     _core.cpu = lambda: "another CPU"
-    expect(_cache.cached("text", [], {}, lambda folder: folder) != first, "two CPUs share bundles")
+    expect(_cache.cached("text", [], {}, 1, lambda folder: folder) != first, "two CPUs share bundles")
 
 
 def passing(flag):
@@ -113,7 +114,7 @@ def passing(flag):
     import warploom.torch
 
     layers, x = model(torch), torch.randn(4, 8)
-    compiled = torch.compile(layers, backend="warploom", options={"trials": 1})
+    compiled = torch.compile(layers, backend="warploom", options={"tune": "first", "trials": 1})
     with torch.no_grad():
         wanted = layers(x)
         expect(torch.allclose(compiled(x), wanted, atol=1e-5), "wrong results of eager")

@@ -112,7 +112,7 @@ def child():
     import warploom.torch
 
     torch.manual_seed(0)
-    options = {"trials": 1}
+    options = {"tune": "first", "trials": 1}
     for name, (model, inputs) in models(torch).items():
         before = len(warploom.torch.report())
         with torch.no_grad():

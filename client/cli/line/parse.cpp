@@ -64,6 +64,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
   app.add_option("--end-with", options.end_with,
                  "end when the process of this id has ended, such as the one that starts this")
       ->type_name("PID");
+  app.add_flag("--idle", options.idle, "use only processor time that no other program wants");
   app.footer(
       "Exit codes: 0 done; 1 wrong usage; 2 bad input; 3 not in the store; 4 coordinator or worker unreachable;\n"
       "  5 no correct candidate; 6 interrupted, best so far kept; 7 internal error.\n"

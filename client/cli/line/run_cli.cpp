@@ -11,9 +11,9 @@
 #include <stop_token>
 #include <thread>
 
-#include "client/cli/end_with.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/process.h"
 #include "client/program/files.h"
 #include "proto/log.h"
 
@@ -66,6 +66,7 @@ class Ending {
 };
 
 absl::StatusOr<int> dispatch(Options options, Local& local, const std::stop_token& stop) {
+  if (options.idle) WL_RETURN_IF_ERROR(run_when_idle());
   if (options.end_with != 0) WL_RETURN_IF_ERROR(end_with(options.end_with));
   const std::string& command = options.command;
   if (command == "targets") return targets_command(local, options.targets);

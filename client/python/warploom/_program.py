@@ -74,11 +74,7 @@ class Call:
         return self
 
     def __exit__(self, *_):
-        if self._child.poll() is None:
-            self._child.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._child.wait(_LONGEST_END)
-            self._child.kill()
+        self.stop()
         self._child.stderr.close()
         self._child.wait()
         self._report.close()
@@ -98,6 +94,14 @@ class Call:
     def interrupt(self):
         """Sends SIGINT: the first ends a search early and keeps its best kernels so far, the second ends the program at once."""
         self._child.send_signal(signal.SIGINT)
+
+    def stop(self):
+        """Ends the program; what it has measured is kept."""
+        if self._child.poll() is None:
+            self._child.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(_LONGEST_END)
+            self._child.kill()
 
     def wait(self):
         """Waits until the program has ended, and returns its exit code."""

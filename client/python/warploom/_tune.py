@@ -2,6 +2,7 @@
 
 import pathlib
 import tempfile
+import threading
 
 from ._model import Model
 from ._program import Call
@@ -37,6 +38,27 @@ def run_tune(path, out, *, progress=None, token=None, patient=True, **options):
     """Runs `warploom tune PATH --out OUT` with further options, such as trials=8, and returns its report."""
     with Call("tune", path, out=out, token=token, progress=True, **options) as running:
         return follow(running, progress, patient)
+
+
+class GaveWay(Exception):
+    """A search in the background was ended because something else needs the machine or the store. What was measured is kept."""
+
+
+def run_tune_when_idle(path, out, *, gives_way, token=None, **options):
+    """Does what run_tune() does, in processor time that no other program wants, and shows nothing. Raises GaveWay as soon as `gives_way()`,
+    which is asked ten times a second, is true."""
+    with Call("--idle", "tune", path, out=out, token=token, progress=True, **options) as running:
+        ended = threading.Thread(target=running.wait, daemon=True)
+        ended.start()
+        try:
+            while ended.is_alive():
+                ended.join(0.1)
+                if gives_way():
+                    raise GaveWay
+        finally:
+            running.stop()
+            ended.join()
+        return Report(running.result())
 
 
 def run_tune_with_page(path, out, **options):

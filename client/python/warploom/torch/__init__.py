@@ -8,5 +8,6 @@ except ModuleNotFoundError as missing:
     raise ImportError(f"warploom.torch needs PyTorch 2.6 or newer, which this Python does not have (pip install torch): {missing}") from missing
 
 from ._backend import backend, report
+from ._background import wait
 
-__all__ = ["backend", "report"]
+__all__ = ["backend", "report", "wait"]

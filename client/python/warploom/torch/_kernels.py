@@ -3,6 +3,7 @@
 import functools
 import operator
 import threading
+import weakref
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -45,12 +46,22 @@ def _spread(result, dense):
 class _Loaded:
     """A loaded model with its own copies of one set of weights, and the mark (hash) of the weights that were copied."""
 
-    def __init__(self, folder, weights):
+    def __init__(self, folder, weights, threads):
         owns(self)
         self.model = _core.Model(folder)
-        self.executors = Executors(self.model, threads=torch.get_num_threads())
+        self.executors = Executors(self.model, threads=threads)
         self.mark = None
         self._storages = [StorageWeakRef(weight.untyped_storage()) for weight in weights]
+        self.tensors = [(weakref.ref(weight), weight.dtype, weight.shape) for weight in weights]
+
+    def found(self):
+        """Returns the weights as they lie now; None if one is gone, or has another type, shape or place."""
+        given = [(ref(), dtype, shape) for ref, dtype, shape in self.tensors]
+        lying = [tensor.detach() for tensor, _, _ in given if tensor is not None]
+        fits = len(lying) == len(given) and all(
+            one.dtype == dtype and one.shape == shape and one.device.type == "cpu" for one, (_, dtype, shape) in zip(lying, given)
+        )
+        return lying if fits else None
 
     def is_left(self):
         """Whether PyTorch has freed a weight of which this model has a copy."""
@@ -60,11 +71,13 @@ class _Loaded:
 class Kernels(torch.nn.Module):
     """A module that runs the kernels of a part of a graph, in place of the part's nodes."""
 
-    def __init__(self, folder, part, static):
-        """folder: the bundle. part: the Text of the part. static: indices of the arguments that are weights."""
+    def __init__(self, folder, part, static, threads):
+        """folder: the bundle. part: the Text of the part. static: indices of the arguments that are weights. threads: how many threads run
+        the kernels."""
         super().__init__()
-        self._folder, self._lock, self._loaded = str(folder), threading.Lock(), {}
-        first = _Loaded(self._folder, ())
+        self._part, self._static = part, static
+        self._folder, self._threads, self._lock, self._loaded = str(folder), threads, threading.Lock(), {}
+        first = _Loaded(self._folder, (), threads)
         first.executors.prepare()
         weights = {tensor.name: tensor.nbytes for tensor in first.model.weights()}
         # The input "iN" of the graph's text is the argument with the index part.used[N]. An argument in `static` is
@@ -83,18 +96,37 @@ class Kernels(torch.nn.Module):
         if not taken:
             self._loaded[()] = first
 
-    def _with_weights(self, arguments):
-        """Returns the kernels with the weights of a call. If the bytes of any weight have changed, all weights are copied again, because
-        folded weights are computed from several of them. Tensor versions cannot be used: `.data` and NumPy write without a new version."""
-        tensors = self._weights(arguments)
+    def prepare_like(self, others):
+        """Copies the weights that other kernels of the same part have, so that the first call need not."""
+        for where, loaded in list(others._loaded.items()):
+            # The tensors are read on a thread of the background, while the program may replace them or write to them.
+            lying = loaded.found()
+            if not lying or tuple(map(_ADDRESS, lying)) != where:
+                continue
+            tensors = dict(zip(others._names, zip(lying, [ref() for ref, _, _ in loaded.tensors])))
+            if any(name not in tensors or tensors[name][1] is None for name in self._names):
+                continue
+            own = [tensors[name][0] for name in self._names]
+            made = self._with_weights([tensors[name][1] for name in self._names], own)
+            if self._mark(own) != made.mark:
+                made.mark = None  # somebody wrote meanwhile, so the next call copies the weights again
+
+    def _mark(self, tensors):
+        lying = [read(tensor) for read, tensor in zip(self._weight_readers, tensors)]
+        return _core.mark([*map(_ADDRESS, lying)], self._bytes, self._threads)
+
+    def _with_weights(self, tensors, detached=None):
+        """Returns the kernels with these weights. If the bytes of any weight have changed, all weights are copied again, because folded
+        weights are computed from several of them. Tensor versions cannot be used: `.data` and NumPy write without a new version."""
         where = tuple(map(_ADDRESS, tensors))
-        lying = [read(tensor.detach()) for read, tensor in zip(self._weight_readers, tensors)]
-        mark = _core.mark([*map(_ADDRESS, lying)], self._bytes, torch.get_num_threads())
+        detached = [tensor.detach() for tensor in tensors] if detached is None else detached
+        lying = [read(tensor) for read, tensor in zip(self._weight_readers, detached)]
+        mark = _core.mark([*map(_ADDRESS, lying)], self._bytes, self._threads)
         with self._lock:
             loaded = self._loaded.get(where)
             if loaded is None:
                 self._loaded = {key: one for key, one in self._loaded.items() if not one.is_left()}
-                loaded = self._loaded[where] = _Loaded(self._folder, tensors)
+                loaded = self._loaded[where] = _Loaded(self._folder, tensors, self._threads)
             if loaded.mark != mark:
                 for name, weight in zip(self._names, lying, strict=True):
                     loaded.model.set_weight(name, weight)
@@ -102,7 +134,7 @@ class Kernels(torch.nn.Module):
         return loaded
 
     def forward(self, *arguments):
-        loaded = self._with_weights(arguments) if self.weights else self._loaded[()]
+        loaded = self._with_weights(self._weights(arguments)) if self.weights else self._loaded[()]
         results = [make() for make in self._outputs]
         # The guards of the compiled graph have already checked shapes and dtypes. `given` keeps copied arguments alive until the run has
         # ended.

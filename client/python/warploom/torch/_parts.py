@@ -1,21 +1,27 @@
 """Cuts a graph into parts that become kernels and operators that stay with eager."""
 
+import copy
 import functools
 import logging
 import operator
 import threading
+import time
+import weakref
 
 import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
+from .._tune import GaveWay
+from ._background import LOOK, Others, in_background
 from ._borders import views_outside
-from ._cache import FAULTS, cached, passes
+from ._cache import FAULTS, cached, has_lost, known, passes
 from ._kernels import Kernels
 from ._later import Later
 from ._lower import support_of, text_of
-from ._options import raise_if_wrong
+from ._options import of_the_first_answer, raise_if_later_wrong, raise_if_wrong
 from ._text import Unsupported
+from ._trials import Part, Tried
 
 log = logging.getLogger("warploom")
 aten = torch.ops.aten
@@ -49,7 +55,7 @@ def left_to_eager(reason):
     """Logs, and adds to the report, code of which no graph was made."""
     log.warning("code stays with eager: %s", reason)
     with _LOCK:
-        _REPORT.append({"nodes": 0, "kernels": 0, "weights": 0, "eager": {reason: 1}})
+        _REPORT.append({"nodes": 0, "kernels": 0, "weights": 0, "eager": {reason: 1}, "later": 0, "replaced": [], "against_eager": None})
 
 
 def _say(entry):
@@ -91,12 +97,95 @@ def _without(entry, part, error):
     return str(error), count
 
 
-def with_kernels(gm, static, options):
-    """Returns a graph module with kernels in place of the operators that can have them. `static`: indices of the arguments that are
-    weights."""
+def _trial(before, after, stays):
+    """Returns what a trial has shown, for the report; no times if what was tried failed."""
+    times = {} if before is None else {"before_ms": 1e3 * before, "after_ms": 1e3 * after}
+    return times | {"stays": stays}
+
+
+def _replaced(entry, lost, before, after, stays):
+    """Records what a trial of new kernels in their graph has shown. `lost` is called if they go back."""
+    found = _trial(before, after, stays)
+    with _LOCK:
+        entry["later"] -= 1
+        entry["replaced"].append(found)
+    if not stays:
+        lost()
+    log.info("new kernels were tried in their graph: %s", found)
+
+
+def _left_to_eager(entry, before, after, stays):
+    """Records what the trial of eager has shown. If the graph is slower by kernels, it runs with eager from now on."""
+    with _LOCK:
+        entry["against_eager"] = _trial(before, after, stays)
+    if not stays:
+        return
+    reason = f"the graph takes {1e3 * before:.3f} ms by kernels and {1e3 * after:.3f} ms with eager"
+    with _LOCK:
+        entry["eager"][reason] = entry["nodes"] - sum(entry["eager"].values())
+        entry["kernels"] = 0
+        count = entry["eager"][reason]
+    log.warning("%d operators go back to eager: %s", count, reason)
+
+
+def _found(tried, make):
+    """Searches for better kernels of a part, while the machine is idle and the compiled graph is used. Returns None if there are none."""
+    others = Others()
+    while tried() is not None:
+        if others.look():
+            time.sleep(LOOK)
+            continue
+        try:
+            return make(background=lambda: others.look() or tried() is None)
+        except (GaveWay, TimeoutError):
+            time.sleep(LOOK)
+        except FAULTS as error:
+            log.warning("a part keeps the kernels of the first answer: %s", error)
+            return None
+    return None
+
+
+def _search(tried, part, make, lost, entry):
+    """Searches for better kernels of a part, and has the compiled graph try them. `tried`, `part`: weak references to them."""
+    queued = False
+    try:
+        found = _found(tried, make)
+        graph, its = tried(), part()
+        if found is not None and graph is not None:
+            if its.made is not its.eager:
+                found.prepare_like(its.made)
+            graph.replace(its, found, functools.partial(_replaced, entry, lost))
+            queued = True
+    finally:
+        if not queued:
+            with _LOCK:
+                entry["later"] -= 1
+
+
+def _search_later(graph, searches, entry):
+    """Queues the searches of a compiled graph for the background, and the comparison with eager that follows them. Returns the graph as a
+    function that tries what is found."""
+    tried = Tried(graph)
+    known = weakref.ref(tried)
+    for part, make, lost in searches:
+        in_background(functools.partial(_search, known, weakref.ref(part), make, lost, entry))
+
+    def compare():
+        graph = known()
+        if graph is not None:
+            graph.against_eager(functools.partial(_left_to_eager, entry))
+
+    if entry["kernels"]:
+        in_background(compare)
+    return tried
+
+
+def _parts_of(gm, static, entry):
+    """Cuts a graph. Returns it, and a list of the parts that may become kernels: the name by which the graph calls the part, its module, its
+    Text, and the indices of those of its arguments that are weights. Fills in `nodes` and `eager` of the entry of the report."""
     graph = gm.graph
     reasons = support_of(graph)
-    entry = {"nodes": len(reasons), "kernels": 0, "weights": 0, "eager": {}}
+    entry["nodes"] = len(reasons)
     for node, reason in reasons.items():
         if reason is not None and node.target is not operator.getitem:
             entry["eager"][reason] = entry["eager"].get(reason, 0) + 1
@@ -107,6 +196,7 @@ def with_kernels(gm, static, options):
     fused = partitioner.fuse_partitions(partitioner.propose_partitions())
     # Placeholders are looked up after the fusion, in which PyTorch may replace the nodes of arguments.
     placeholders = {node: i for i, node in enumerate(n for n in fused.graph.nodes if n.op == "placeholder")}
+    parts = []
     for node in list(fused.graph.nodes):
         if node.op != "call_module" or not str(node.target).startswith("fused_"):
             continue
@@ -116,28 +206,54 @@ def with_kernels(gm, static, options):
         except Unsupported as error:
             _without(entry, part, error)
             continue
-        weights = {i for i, argument in enumerate(node.args) if placeholders.get(argument, -1) in static}
+        parts.append((node.target, part, text, {i for i, argument in enumerate(node.args) if placeholders.get(argument, -1) in static}))
+    return fused, parts
+
+
+def with_kernels(gm, static, options):
+    """Returns a function that computes a graph with kernels in place of the operators that can have them. `static`: indices of the arguments
+    that are weights. options["tune"]: whether kernels are searched before the function is returned, or later, while it is called."""
+    later = options["tune"] == "later"
+    asked = {name: value for name, value in options.items() if name != "tune"}
+    if later:
+        raise_if_later_wrong(asked)
+    entry = {"nodes": 0, "kernels": 0, "weights": 0, "eager": {}, "later": 0, "replaced": [], "against_eager": None}
+    fused, parts = _parts_of(gm, static, entry)
+    searches = []
+    threads = torch.get_num_threads()
+    for target, part, text, weights in parts:
         names = [f"i{n}" for n, argument in enumerate(text.used) if argument in weights]
-        make = functools.partial(cached, text.text, names, options, functools.partial(Kernels, part=text, static=weights))
+        load = functools.partial(Kernels, part=text, static=weights, threads=threads)
+        search = functools.partial(cached, text.text, names, asked, threads, load)
+        make = functools.partial(cached, text.text, names, of_the_first_answer(asked), threads, load) if later else search
+        is_known = False
         try:
-            kernels = make()
+            kernels = known(text.text, names, asked, threads, load) if later else None
+            is_known = kernels is not None
+            kernels = kernels or make()
         except FAULTS as error:
-            raise_if_wrong(error, options)
+            raise_if_wrong(error, asked)
             reason, count = _without(entry, part, error)
             if passes(error):
-                fused.set_submodule(node.target, Later(part, _attempt(entry, make, reason, count)))
+                fused.set_submodule(target, Later(part, _attempt(entry, make, reason, count)))
             continue
         entry["kernels"] += 1
         entry["weights"] += kernels.weights
-        fused.set_submodule(node.target, kernels)
+        if later:
+            kernels = Part(kernels, part)
+            searches += [] if is_known else [(kernels, search, functools.partial(has_lost, text.text, names, asked, threads))]
+        fused.set_submodule(target, kernels)
+    entry["later"] = len(searches)
     _say(entry)
     fused.recompile()
-    return fused
+    return _search_later(fused, searches, entry) if later else fused
 
 
 def report():
     """Returns a list with a dict for every graph that this process compiled: `nodes`, the number of its operators; `kernels`, the number of
     parts that became kernels; `weights`, the number of their arguments that are weights; `eager`, the number of operators that stayed with
-    eager, by reason."""
+    eager, by reason; `later`, the number of parts for which better kernels are still searched or tried; `replaced`, what the trials of such
+    kernels have shown: the time of a call of the graph in ms before and after, and whether they stay; `against_eager`, the same of the last
+    trial, that of eager for the whole graph."""
     with _LOCK:
-        return [dict(entry) for entry in _REPORT]
+        return copy.deepcopy(_REPORT)

@@ -1,4 +1,4 @@
-// Ends this process when another process ends, such as the process that started it.
+// How this process runs beside others: until when, and with which share of the processors.
 #pragma once
 
 #include <cstdint>
@@ -11,5 +11,10 @@ namespace wl {
 // process gets a SIGTERM and, if it still runs two seconds later, ends at once with exit code 6. InvalidArgument: the
 // number cannot be the id of a process, or is a thread's id.
 absl::Status end_with(int64_t process);
+
+// From now on this thread, and the threads and processes that it starts, get only processor time that nothing else
+// wants (Linux's policy SCHED_IDLE), and have the nice value 19. Call it before threads are started that do work.
+// Unavailable: the system refuses.
+absl::Status run_when_idle();
 
 }  // namespace wl

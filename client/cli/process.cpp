@@ -1,12 +1,16 @@
-#include "client/cli/end_with.h"
+#include "client/cli/process.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <fstream>
 #include <limits>
 #include <thread>
 
@@ -51,6 +55,18 @@ absl::Status end_with(int64_t process) {
     std::this_thread::sleep_for(kLongestEnd);
     _exit(kExitInterrupted);
   }).detach();
+  return absl::OkStatus();
+}
+
+absl::Status run_when_idle() {
+  const sched_param none{};
+  if (::sched_setscheduler(0, SCHED_IDLE, &none) != 0)
+    return absl::UnavailableError(cat("--idle: the system refuses the policy SCHED_IDLE: ", std::strerror(errno)));
+  // Whoever looks at the load of the machine can tell the time of processes of this nice value from that of others.
+  ::setpriority(PRIO_PROCESS, 0, 19);
+  // Where Linux shares the machine among sessions (autogroups), policies decide only within a session. So a session
+  // that this process leads gets the least share, too. A shell's session is left as it is.
+  if (::getsid(0) == ::getpid()) std::ofstream("/proc/self/autogroup") << "19";
   return absl::OkStatus();
 }
 
