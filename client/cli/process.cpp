@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -36,7 +37,13 @@ void await_end(pid_t process, int watched) {
   }
 }
 
+std::atomic<bool> left_alone = false;
+
 }  // namespace
+
+bool is_left_alone() {
+  return left_alone;
+}
 
 absl::Status end_with(int64_t process) {
   if (process <= 0 || process > std::numeric_limits<pid_t>::max())
@@ -51,6 +58,7 @@ absl::Status end_with(int64_t process) {
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
     if (!ended) await_end(pid, watched);
+    left_alone = true;
     ::kill(::getpid(), SIGTERM);
     std::this_thread::sleep_for(kLongestEnd);
     _exit(kExitInterrupted);

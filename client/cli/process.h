@@ -11,6 +11,8 @@ namespace wl {
 // process gets a SIGTERM and, if it still runs two seconds later, ends at once with exit code 6. InvalidArgument: the
 // number cannot be the id of a process, or is a thread's id.
 absl::Status end_with(int64_t process);
+// Whether that process has ended, so that nobody uses what this one would still write. Thread-safe.
+bool is_left_alone();
 
 // From now on this thread, and the threads and processes that it starts, get only processor time that nothing else
 // wants (Linux's policy SCHED_IDLE), and have the nice value 19. Call it before threads are started that do work.

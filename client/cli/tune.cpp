@@ -13,6 +13,7 @@
 
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/process.h"
 #include "client/cli/progress.h"
 #include "client/cli/report_table.h"
 #include "client/cli/table.h"
@@ -126,6 +127,8 @@ struct Tuned {
 // as the user named it. `retune`: whether the jobs were asked to search again.
 absl::StatusOr<int> conclude(Context& context, const std::string& input, bool retune, const ResultOptions& to,
                              const std::vector<Tuned>& all) {
+  // The measurements are kept, but a bundle would stay where nobody looks for it.
+  if (is_left_alone()) return kExitInterrupted;
   const bool trust_workers = to.trust.trust_workers;
   bool interrupted = false;
   std::vector<SizedReport> reports;
