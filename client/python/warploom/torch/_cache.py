@@ -34,12 +34,17 @@ class _Unusable(OSError):
     """The error that bundles cannot be loaded although they were made just now."""
 
 
-def _user_home():
+def _user_folder():
+    """Returns the folder of the user in which `warploom` keeps what it need not keep. OSError: the user has no home."""
     try:
         base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
     except RuntimeError as error:
         raise OSError(f"there is no home folder: {error}") from error
-    return pathlib.Path(base) / "warploom" / "torch"
+    return pathlib.Path(base) / "warploom"
+
+
+def _user_home():
+    return _user_folder() / "torch"
 
 
 @functools.cache
@@ -91,8 +96,9 @@ def _wanted(mark):
 
 def _store_of(options):
     """Returns the file of the store that a search uses, as `warploom` chooses it; None: a coordinator has it."""
-    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    return None if "server" in options else pathlib.Path(options.get("store") or pathlib.Path(base) / "warploom" / "store.db")
+    if "server" in options:
+        return None
+    return pathlib.Path(options["store"]) if options.get("store") else _user_folder() / "store.db"
 
 
 @contextlib.contextmanager

@@ -108,20 +108,20 @@ class Kernels(torch.nn.Module):
                 continue
             own = [tensors[name][0] for name in self._names]
             made = self._with_weights([tensors[name][1] for name in self._names], own)
-            if self._mark(own) != made.mark:
+            if self._lying(own)[1] != made.mark:
                 made.mark = None  # somebody wrote meanwhile, so the next call copies the weights again
 
-    def _mark(self, tensors):
-        lying = [read(tensor) for read, tensor in zip(self._weight_readers, tensors)]
-        return _core.mark([*map(_ADDRESS, lying)], self._bytes, self._threads)
+    def _lying(self, detached):
+        """Returns weights in the order of axes that the kernels read, and the mark of their bytes."""
+        lying = [read(tensor) for read, tensor in zip(self._weight_readers, detached)]
+        return lying, _core.mark([*map(_ADDRESS, lying)], self._bytes, self._threads)
 
     def _with_weights(self, tensors, detached=None):
         """Returns the kernels with these weights. If the bytes of any weight have changed, all weights are copied again, because folded
         weights are computed from several of them. Tensor versions cannot be used: `.data` and NumPy write without a new version."""
         where = tuple(map(_ADDRESS, tensors))
         detached = [tensor.detach() for tensor in tensors] if detached is None else detached
-        lying = [read(tensor) for read, tensor in zip(self._weight_readers, detached)]
-        mark = _core.mark([*map(_ADDRESS, lying)], self._bytes, self._threads)
+        lying, mark = self._lying(detached)
         with self._lock:
             loaded = self._loaded.get(where)
             if loaded is None:

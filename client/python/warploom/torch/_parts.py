@@ -51,11 +51,16 @@ def _slices(graph, static):
     return views
 
 
+def _entry(eager=()):
+    """Returns a new entry of the report."""
+    return {"nodes": 0, "kernels": 0, "weights": 0, "eager": dict(eager), "later": 0, "replaced": [], "against_eager": None}
+
+
 def left_to_eager(reason):
     """Logs, and adds to the report, code of which no graph was made."""
     log.warning("code stays with eager: %s", reason)
     with _LOCK:
-        _REPORT.append({"nodes": 0, "kernels": 0, "weights": 0, "eager": {reason: 1}, "later": 0, "replaced": [], "against_eager": None})
+        _REPORT.append(_entry(eager={reason: 1}))
 
 
 def _say(entry):
@@ -118,13 +123,11 @@ def _left_to_eager(entry, before, after, stays):
     """Records what the trial of eager has shown. If the graph is slower by kernels, it runs with eager from now on."""
     with _LOCK:
         entry["against_eager"] = _trial(before, after, stays)
-    if not stays:
-        return
-    reason = f"the graph takes {1e3 * before:.3f} ms by kernels and {1e3 * after:.3f} ms with eager"
-    with _LOCK:
-        entry["eager"][reason] = entry["nodes"] - sum(entry["eager"].values())
+        if not stays:
+            return
+        reason = f"the graph takes {1e3 * before:.3f} ms by kernels and {1e3 * after:.3f} ms with eager"
+        count = entry["eager"][reason] = entry["nodes"] - sum(entry["eager"].values())
         entry["kernels"] = 0
-        count = entry["eager"][reason]
     log.warning("%d operators go back to eager: %s", count, reason)
 
 
@@ -217,7 +220,7 @@ def with_kernels(gm, static, options):
     asked = {name: value for name, value in options.items() if name != "tune"}
     if later:
         raise_if_later_wrong(asked)
-    entry = {"nodes": 0, "kernels": 0, "weights": 0, "eager": {}, "later": 0, "replaced": [], "against_eager": None}
+    entry = _entry()
     fused, parts = _parts_of(gm, static, entry)
     searches = []
     threads = torch.get_num_threads()

@@ -66,7 +66,6 @@ class _Trial:
         self._done(before, after, stays)
         return True
 
-
     def fail(self):
         """Ends the trial because the new ways fail. Returns whether it was going on. Called with the graph's lock."""
         goes_on, self._times = self._times is not None, None
