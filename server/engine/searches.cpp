@@ -328,10 +328,10 @@ void Searches::stop(Search& search, bool cancelled, bool leased_too) {
   // known and no worker has begun to measure it.
   if (!search.promoting()) {
     take_back(search, leased_too);
+    if (cancelled && !any_correct(search.input.trials)) search.over.request_stop();
   } else if (cancelled && !any_correct(search.input.trials)) {
     take_back(search, /*leased_too=*/false);
   }
-  if (cancelled && !any_correct(search.input.trials)) search.over.request_stop();
   mark(search);
 }
 
