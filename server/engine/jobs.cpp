@@ -107,7 +107,7 @@ absl::Status Jobs::begin(ActiveJob& job) {
     // Which kernels the answer has follows from what the store knows of all of the plan's groups.
     WL_ASSIGN_OR_RETURN(job.records, known_records(*store_, *job.plan, job.row.team));
   }
-  return job.reverifying ? absl::OkStatus() : need_wanted(job);
+  return job.reverifying ? absl::OkStatus() : need_wanted(job).status();
 }
 
 void Jobs::plan_queued() {
@@ -256,9 +256,12 @@ void Jobs::advance(int64_t job_id) {
   if (busy(job)) return publish(job);
   const bool hurried = job.row.cancelling || job.stopping;
   if (!hurried && !job.refined && chooses_again(job.row.options, *compiler_)) return refine(job);
-  if (!hurried) {
-    if (const absl::Status status = need_wanted(job); !status.ok()) return finish(job, JobState::kFailed, status);
+  // A record that the store has may decide what is wanted next, as the end of a search does.
+  for (bool added = !hurried; added;) {
+    const absl::StatusOr<bool> wanted = need_wanted(job);
+    if (!wanted.ok()) return finish(job, JobState::kFailed, wanted.status());
     if (busy(job)) return publish(job);
+    added = *wanted;
   }
   if (hurried) {
     // A search that was cut short may have no record yet. The store may have a record of an earlier search, which is
@@ -269,7 +272,7 @@ void Jobs::advance(int64_t job_id) {
   }
   auto launches = choose_launches(*job.plan, job.records);
   if (!launches.ok() && !hurried && !std::exchange(job.last_cover, true)) {
-    if (const absl::Status status = need_wanted(job); !status.ok()) return finish(job, JobState::kFailed, status);
+    if (const auto wanted = need_wanted(job); !wanted.ok()) return finish(job, JobState::kFailed, wanted.status());
     if (busy(job)) return publish(job);
     launches = choose_launches(*job.plan, job.records);
   }
@@ -296,7 +299,7 @@ absl::Status Jobs::need_parts_in_use(ActiveJob& job, const std::vector<Chosen>& 
     if (!parts.contains(group.key) || job.needed[group.key] >= job.row.options.trials) continue;
     WL_RETURN_IF_ERROR(need(job, group, job.row.options.trials));
   }
-  if (busy(job)) return absl::OkStatus();
+  if (busy(job) || !effort_of(job.row.options).compares) return absl::OkStatus();
   for (const auto& [whole, part] : replaced_groups(*job.plan, launches))
     WL_RETURN_IF_ERROR(try_plan_of_part(job, job.plan->groups[whole], job.plan->groups[part]));
   return absl::OkStatus();

@@ -26,7 +26,8 @@ absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
   return std::make_shared<const std::vector<KnownPlan>>(std::move(plans));
 }
 
-absl::Status Jobs::need_wanted(ActiveJob& job) {
+// Asks for what the job wants, as far as is known. Returns whether that was anything new.
+absl::StatusOr<bool> Jobs::need_wanted(ActiveJob& job) {
   // Groups for which a search has found no correct kernel.
   std::set<std::string> without;
   for (const auto& [key, id] : job.searches)
@@ -36,16 +37,18 @@ absl::Status Jobs::need_wanted(ActiveJob& job) {
                   .compares = effort_of(asked).compares,
                   .last_cover = job.last_cover || (asked.budget_s > 0 && effort_of(asked).compares)};
   int64_t hits = 0, misses = 0;
+  bool added = false;
   for (const auto& [at, trials] : wanted_trials(*job.plan, job.records, without, wish)) {
     const PlannedGroup& group = job.plan->groups[at];
     const auto needed = job.needed.find(group.key);
     const bool is_new = needed == job.needed.end();
     if (!is_new && needed->second >= trials) continue;
     WL_RETURN_IF_ERROR(need(job, group, trials));
+    added = true;
     if (is_new) ++(job.searches.contains(group.key) ? misses : hits);
   }
   if (hits + misses > 0) options_.looked_up(hits, misses);
-  return absl::OkStatus();
+  return added;
 }
 
 absl::Status Jobs::need(ActiveJob& job, const PlannedGroup& group, int64_t trials) {

@@ -110,7 +110,7 @@ void Jobs::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
   }
   if (plan.ok()) {
     job.plan = *std::move(plan);
-    absl::Status status = need_wanted(job);
+    absl::Status status = need_wanted(job).status();
     for (const PlannedGroup& group : job.plan->groups)
       if (status.ok() && job.round_needs.contains(group.key)) status = need(job, group, job.row.options.trials);
     job.round_needs.clear();

@@ -163,6 +163,38 @@ TEST(Now, WhatASearchFoundLaterIsInTheNextAnswer) {
   EXPECT_LT(last->result->best_ns, first.result->best_ns);
 }
 
+// The default schedules of the parts are known before the search begins. The parts get all trials nevertheless, since
+// these are faster than the group's, although its best kernel is faster still.
+TEST(Now, WhatItMadeDoesNotEndALaterSearchEarly) {
+  Scratch scratch;
+  FakeCompiler compiler;
+  compiler.halves = true;
+  Service service(scratch.path("a.db"), 15, "", 0, false, false, &compiler);
+  Hooks hooks;
+  hooks.judge = [](const Batch& batch, Trial* trial) {
+    if (ops_of(batch, trial->plan) == 3 && trial->plan.ends_with(" number=0")) trial->samples_ns = {20'000};
+  };
+  FakeWorker worker(service.channel, "w", hooks);
+  TuneOptions options = now();
+  options.cover = "stitched";
+  const Job first = service.run("first", options);
+  ASSERT_EQ(first.state, JobState::kSucceeded) << first.error;
+  ASSERT_EQ(first.result->groups.size(), 2u) << "the groups of the cover before the last";
+  // The kernels with which the report compares are known as well, so the search of the whole group is the only one that
+  // the job waits for at first.
+  options.cover = "single";
+  ASSERT_EQ(service.run("single", options).state, JobState::kSucceeded);
+  TuneOptions searching = trials(24);
+  searching.kernels_alone = true;
+  const Job tuned = service.run("tuned", searching);
+  ASSERT_EQ(tuned.state, JobState::kSucceeded) << tuned.error;
+  for (const GroupResult& group : first.result->groups) {
+    const auto record = service.record(group.key);
+    ASSERT_TRUE(record.ok()) << record.status();
+    EXPECT_EQ(record->trials_asked, 24) << group.key;
+  }
+}
+
 TEST(Now, PartsReplaceAGroupWithoutACorrectKernel) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
