@@ -196,7 +196,7 @@ class Agent {
       held.pop_front();
       for (Held& next : held) {
         if (!status.ok()) calls_.release(next.lease, std::string(status.message()), /*unable=*/true);
-        next.renewer->progress("waiting for others", done);
+        next.renewer->progress(std::string(kWaitsForOthers), done);
       }
       WL_RETURN_IF_ERROR(status);
       worked_ = Clock::now();
@@ -226,6 +226,8 @@ class Agent {
       for (Held& each : held) each.renewer->progress("compile", done);
     });
     machine_lock_->end(alone);
+    for (Held& each : held)
+      if (&each != &held.front()) each.renewer->progress(std::string(kWaitsForOthers), 0);
   }
 
   // Measures a batch and reports the results. Fails only if this worker cannot measure at all.

@@ -210,6 +210,9 @@ struct Batch {
   CodeLimits limits;          // limits of the GPU that a candidate's compiled code must keep; unset for CPUs
 };
 
+// The step that a worker names at renewals of a lease that it holds while it measures another batch.
+inline constexpr std::string_view kWaitsForOthers = "waiting for others";
+
 // Key of the entry of Device::details that names the sandbox in which the device's worker runs compilers and
 // candidates: "bubblewrap" or "none".
 inline constexpr std::string_view kSandboxDetail = "sandbox";

@@ -163,7 +163,7 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
     if (lost_on.ok()) {
       ready_.over(owned.batch_id);
       at->second.lease_id.clear();
-      at->second.worker.clear();
+      next_of(std::exchange(at->second.worker, ""));
       at->second.restored = false;
       at->second.lost_on = *lost_on;
       losses_ += lost ? 1 : 0;

@@ -147,7 +147,7 @@ bool Leases::take_back(const std::string& batch_id, const std::string& known_lea
     const std::lock_guard lock(mutex_);
     if (const auto item = items_.find(batch_id); item != items_.end()) {
       if (item->second.state == Item::State::kLeasing || item->second.state == Item::State::kJudged) return false;
-      if (item->second.state == Item::State::kLeased && !leased_too) return false;
+      if (item->second.state == Item::State::kLeased && !leased_too && !item->second.waits()) return false;
       lease = item->second.lease_id;
     }
   }
@@ -169,11 +169,13 @@ void Leases::expect(int64_t search_id) {
 void Leases::arrived(int64_t search_id) {
   const std::lock_guard lock(mutex_);
   expected_.erase(search_id);
+  settled_ = Clock::now();
 }
 
 void Leases::recovered() {
   const std::lock_guard lock(mutex_);
   recovering_ = false;
+  settled_ = Clock::now();
 }
 
 // Leases a batch to the worker's call to which the ready queue assigned it. Returns nullopt if the batch is not ready
@@ -206,6 +208,7 @@ absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch
   item.attempt = *attempt;
   item.worker = process;
   item.restored = false;
+  item.after = {};
   item.step.clear();
   item.progress.clear();
   item.granted = item.moved = Clock::now();
@@ -283,6 +286,10 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& by, const std::s
     WL_ASSIGN_OR_RETURN(const std::optional<ReportOutcome> outcome,
                         store_->reported(batch_id, lease.lease_id, lease.attempt));
     if (outcome) return *outcome;
+    const std::lock_guard lock(mutex_);
+    // A job may open a search some time after the restart. But it may also have decided otherwise, and then nobody
+    // offers the batch again.
+    if (!waits_for_searches() && Clock::now() - settled_ > term_) return ReportOutcome::kStale;
     return absl::UnavailableError("the search of this batch is not open yet; report again");
   }
   const auto outcome = store_->report(batch_id, lease.lease_id, lease.attempt, trials);
@@ -298,8 +305,14 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& by, const std::s
                         item->second.held_s(Clock::now()));
     items_.erase(batch_id);
     ready_.over(batch_id);
+    next_of(worker);
   }
   return outcome;
+}
+
+void Leases::next_of(const std::string& process) {
+  for (auto& [id, item] : items_)
+    if (item.state == Item::State::kLeased && item.worker == process) item.after = Clock::now();
 }
 
 void Leases::release(const std::string& worker, const LeaseRef& lease, LeaseEnd why) {

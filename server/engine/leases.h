@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 
+#include "compiler/base/records.h"
 #include "server/engine/bounds/overdue.h"
 #include "server/engine/engine.h"
 #include "server/engine/event_loop.h"
@@ -74,8 +75,9 @@ class Leases {
 
   // --- Functions for searches
   void offer(Offer offer);
-  // Takes back a batch that was not reported yet, also in the store; with `leased_too` even if it is leased, which
-  // cancels the lease. Returns false if the batch was reported already, or is leased and `leased_too` is false.
+  // Takes back a batch that was not reported yet, also in the store; with `leased_too` even if a worker has begun with
+  // it. Cancels the lease, if there is one. Returns false if the batch was reported already, or if a worker has begun
+  // with it and `leased_too` is false.
   // `known_lease`: the lease, if any, of a batch that was not offered yet.
   bool take_back(const std::string& batch_id, const std::string& known_lease, bool leased_too);
   // Changes the rules of the team by which a batch that is not leased yet is ordered.
@@ -135,6 +137,8 @@ class Leases {
     int64_t attempt = 0;
     Clock::time_point offered = Clock::now();
     Clock::time_point granted, expires, moved;  // when the lease began, when it expires, and when it last made progress
+    // When the process that has the lease last ended another one. A process measures its batches one after another.
+    Clock::time_point after;
     // The step that the worker reported last, and a text of the step and of the count that the worker reported with
     // it. The worker has made progress when this text changes.
     std::string step, progress;
@@ -146,10 +150,13 @@ class Leases {
     std::set<std::string> avoid;       // workers, principals and machines that may not get the batch now
     int overdue = 0;                   // number of leases of the batch that ended as kOverdue
 
-    // Returns the seconds since the batch was leased or, if that was before this process, since it was offered here.
+    // Returns the seconds since the worker could begin with the batch: since the lease was granted or, if that was
+    // before the coordinator started, since the batch was offered here; not before the worker ended its last lease.
     double held_s(Clock::time_point now) const {
-      return std::chrono::duration<double>(now - std::max(granted, offered)).count();
+      return std::chrono::duration<double>(now - std::max({granted, offered, after})).count();
     }
+    // Whether the worker has not begun with the batch, as far as its renewals say.
+    bool waits() const { return step == kWaitsForOthers; }
   };
   using Items = std::map<std::string, Item>;
 
@@ -182,6 +189,8 @@ class Leases {
   void ready_again(const std::string& batch_id, std::set<std::string> avoid);
   void split(const Item& item);
   void condemn(const Item& item);
+  // Notes that a process has ended a lease, and begins with the next one that it holds. The lock must be held.
+  void next_of(const std::string& process);
   bool waits_for_searches() const { return recovering_ || !expected_.empty(); }
 
   Store* const store_;
@@ -198,6 +207,7 @@ class Leases {
   std::optional<std::pair<Clock::time_point, absl::Status>> upload_failure_;  // the last failed upload, with its time
   size_t losses_ = 0, reports_ = 0;  // number of leases that ended with a lost worker, and with a report
   bool recovering_ = true;
+  Clock::time_point settled_;  // when recovered() or arrived() was called last
 
   ReadyQueue ready_;  // Declared last, so destroyed first: its threads use the other members.
 };

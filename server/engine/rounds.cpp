@@ -166,8 +166,10 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
       WL_RETURN_IF_ERROR(store_->drop_batch(stored->id).status());
       row.reset();
     }
-    if (search.restored.empty()) leases_->arrived(search.row.id);
-    if (!row) return absl::OkStatus();
+    if (!row) {
+      if (search.restored.empty()) leases_->arrived(search.row.id);
+      return absl::OkStatus();
+    }
   } else {
     if (round.phase > 0) round.rejected.clear();
     if (!round.candidates.empty()) row = new_batch_row(search, round);
@@ -191,6 +193,8 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
   for (const PlannedTrial& candidate : row->candidates)
     if (row->phase == 0) search.input.next_trial = std::max(search.input.next_trial, candidate.trial + 1);
   leases_->offer(std::move(offer));
+  // Only now, so that a report is never refused between the two calls.
+  if (stored && search.restored.empty()) leases_->arrived(search.row.id);
   return absl::OkStatus();
 }
 

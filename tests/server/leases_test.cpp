@@ -316,6 +316,41 @@ TEST_F(LeasesAlone, WhatIsNotKnownYetIsToComeAgain) {
   EXPECT_EQ(leases_.report("w", "b", {"m", attempt}, {}).value(), ReportOutcome::kStale);
   leases_.arrived(search_id_);
   EXPECT_EQ(leases_.renew("w", {"l", 1}, "check", 0), RenewOutcome::kLost);
+  EXPECT_TRUE(absl::IsUnavailable(leases_.report("w", "b", {"l", attempt}, {}).status()))
+      << "its job may still come to its search";
+  // After the term of a lease without a new search, nobody will.
+  Leases later{store_.get(), &workers_, &loop_, {}, {}, 0, false, {}};
+  later.recovered();
+  while (absl::IsUnavailable(later.report("w", "b", {"l", attempt}, {}).status())) {
+  }
+  EXPECT_EQ(later.report("w", "b", {"l", attempt}, {}).value(), ReportOutcome::kStale);
+}
+
+// A worker that holds several batches measures them one after another, so the time of one is not held against the next.
+TEST_F(LeasesAlone, TheTimeOfTheNextBatchBeginsWhenTheLastOneIsReported) {
+  offer("a", 0, 0, 1, /*promotes=*/true);
+  offer("b", 1, 1, 1, /*promotes=*/true);
+  const Acquired both = acquire(2);
+  ASSERT_EQ(both.leases.size(), 2u);
+  const auto held_s = [&] { return leases_.doing().at("w#1").back().seconds; };
+  while (held_s() < 0.02) {
+  }
+  const Clock::time_point reported = Clock::now();
+  ASSERT_EQ(leases_.report("w", "a", ref(both.leases[0]), {}).value(), ReportOutcome::kAccepted);
+  const double held = held_s();
+  EXPECT_LE(held, std::chrono::duration<double>(Clock::now() - reported).count());
+}
+
+TEST_F(LeasesAlone, ABatchThatItsWorkerHasNotBegunIsTakenBack) {
+  offer("a", 0, 0, 1, /*promotes=*/true);
+  offer("b", 1, 1, 1, /*promotes=*/true);
+  const Acquired both = acquire(2);
+  ASSERT_EQ(both.leases.size(), 2u);
+  EXPECT_EQ(leases_.renew("w", ref(both.leases[0]), "measure", 1), RenewOutcome::kOk);
+  EXPECT_EQ(leases_.renew("w", ref(both.leases[1]), std::string(kWaitsForOthers), 1), RenewOutcome::kOk);
+  EXPECT_FALSE(leases_.take_back("a", "", /*leased_too=*/false)) << "it is being measured";
+  EXPECT_TRUE(leases_.take_back("b", "", /*leased_too=*/false));
+  EXPECT_EQ(leases_.renew("w", ref(both.leases[1]), "measure", 1), RenewOutcome::kCancel);
 }
 
 }  // namespace
