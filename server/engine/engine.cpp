@@ -10,6 +10,9 @@
 namespace wl {
 namespace {
 
+// In embedded mode, the longest wait after a report until the coordinator no longer computes.
+constexpr auto kQuietWithin = std::chrono::seconds(2);
+
 int64_t trials_of(const TuneOptions& options) {
   return options.trials > 0 ? options.trials : effort_of(options).trials;
 }
@@ -258,7 +261,10 @@ RenewOutcome Engine::renew(const std::string& worker, const LeaseRef& lease, con
 
 absl::StatusOr<ReportOutcome> Engine::report(const std::string& worker, const std::string& batch_id,
                                              const LeaseRef& lease, std::vector<Trial> trials) {
-  return impl_->leases.report(worker, batch_id, lease, std::move(trials));
+  auto outcome = impl_->leases.report(worker, batch_id, lease, std::move(trials));
+  // In embedded mode the worker, which may hold more batches, measures the next one once the trials are evaluated.
+  if (impl_->options.share_machine && outcome.ok()) impl_->loop.wait_idle(kQuietWithin);
+  return outcome;
 }
 
 bool Engine::has_lease(const std::string& principal) const {

@@ -20,6 +20,12 @@ void EventLoop::start(int pool_threads, std::function<void(int64_t)> step, std::
   for (int i = 0; i < long_threads(); ++i) pool_.emplace_back([this] { serve_pool(long_work_, kLongNice); });
 }
 
+void EventLoop::leave() {
+  const std::lock_guard lock(mutex_);
+  leaving_ = true;
+  idled_.notify_all();
+}
+
 void EventLoop::stop() {
   leave();
   {
@@ -64,7 +70,15 @@ void EventLoop::mark(int64_t search_id) {
 }
 
 void EventLoop::done() {
-  if (--computing_ == 0) idle_();
+  if (--computing_ > 0) return;
+  idle_();
+  const std::lock_guard lock(mutex_);
+  idled_.notify_all();
+}
+
+void EventLoop::wait_idle(Clock::duration most) {
+  std::unique_lock lock(mutex_);
+  idled_.wait_for(lock, most, [this] { return !busy() || stopping_ || leaving(); });
 }
 
 void EventLoop::serve() {

@@ -33,7 +33,7 @@ class EventLoop {
 
   // `step` runs on the engine's thread when the step of a search is due, `tick` about four times a second.
   void start(int pool_threads, std::function<void(int64_t)> step, std::function<void()> tick);
-  void leave() { leaving_ = true; }          // Makes leaving() true, which tells pool work to end early. Thread-safe.
+  void leave();                              // Makes leaving() true, which tells pool work to end early. Thread-safe.
   bool leaving() const { return leaving_; }  // whether leave() was called; thread-safe
   const std::atomic<bool>& leaving_flag() const { return leaving_; }
   void stop();  // Waits for running work, drops queued work, and ends the threads.
@@ -45,6 +45,9 @@ class EventLoop {
   void compute_long(std::function<void()> work, const std::string& caller);
   void mark(int64_t search_id);                 // Makes the step of a search due. Called on the engine's thread only.
   bool busy() const { return computing_ > 0; }  // Thread-safe. Whether any work is queued or running.
+  // Thread-safe, but not for the engine's thread or a thread of the pool. Waits until busy() is false, at most for
+  // `most`; ends sooner if the loop stops.
+  void wait_idle(Clock::duration most);
 
  private:
   void serve();
@@ -61,7 +64,7 @@ class EventLoop {
   std::set<int64_t> due_;           // ids of the searches whose step is due; used by the engine's thread only
 
   std::mutex mutex_;  // guards the members declared below, except the threads
-  std::condition_variable event_queued_, work_queued_;
+  std::condition_variable event_queued_, work_queued_, idled_;
   std::deque<std::function<void()>> events_;
   Queue pool_work_, long_work_;
   bool stopping_ = false;
