@@ -77,7 +77,8 @@ absl::Status Calls::register_process(const std::vector<Device>& devices, const s
 
 absl::StatusOr<v1::AcquireLeasesResponse> Calls::acquire(int most, double wait_s) {
   auto request = from_me<v1::AcquireLeasesRequest>();
-  request.set_max(most);
+  request.set_max(1);
+  request.set_max_promotions(most);
   request.set_wait_s(wait_s);
   v1::AcquireLeasesResponse answer;
   const auto limit = patience_ + milliseconds(static_cast<int64_t>(wait_s * 1000));

@@ -49,7 +49,7 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
     }
     const double wait_s = request.wait_s() > 0 ? std::min(request.wait_s(), kMaxWaitS) : 0;
     held_ = hold_call(serving, context, "/warploom.v1.WorkerService/AcquireLeases", kLongestWait);
-    call_ = serving_.engine->acquire(request.worker(), request.epoch(), request.max(),
+    call_ = serving_.engine->acquire(request.worker(), request.epoch(), std::max(request.max(), request.max_promotions()),
                                      std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000)),
                                      [this](absl::StatusOr<Acquired> acquired) { answer(std::move(acquired)); });
   }
