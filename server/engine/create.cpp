@@ -23,9 +23,10 @@ void answer_job(JobRow& row, JobResult result) {
   end_job(row, JobState::kSucceeded);
 }
 
-// Whether an earlier answer had at least as many trials and as large a budget (0: unlimited) as this job asks for.
+// Whether an earlier answer had at least as many trials and as large a budget (0: unlimited) as this job asks for. Any
+// answer suffices if the job searches nothing.
 bool suffices(const Store::WholeAnswer& whole, const TuneOptions& asked) {
-  if (asked.require_cached) return true;
+  if (asked.require_cached || !effort_of(asked).compares) return true;
   return whole.trials_asked >= asked.trials &&
          (whole.budget_s == 0 || (asked.budget_s > 0 && whole.budget_s >= asked.budget_s));
 }

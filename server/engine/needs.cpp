@@ -104,6 +104,7 @@ absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_
   if (search.end == Search::End::kRecord && record) job.records.insert_or_assign(group.key, std::move(record->record));
   if (search.end == Search::End::kOpen) {
     search.stop = search.cancelled = false;
+    if (search.over.stop_requested()) search.over = std::stop_source();
     searches_->mark(search);
   }
   return absl::OkStatus();

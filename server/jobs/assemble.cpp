@@ -147,7 +147,7 @@ class Assembler {
     double measured = 0, modelled = 0;
     for (const PlannedGroup& group : plan.groups) {
       const auto found = records.find(group.key);
-      if (found == records.end() || group.model_ns <= 0) continue;
+      if (found == records.end() || group.model_ns <= 0 || group.part_count == 0) continue;
       measured += default_of(found->second);
       modelled += group.model_ns;
     }
@@ -263,8 +263,8 @@ class Assembler {
   const std::set<std::string>& transferred_;
   JobResult result_;
   std::vector<int> buffer_of_;
-  // The measured time of default schedules as a multiple of the modelled time, of all groups with a record; the time of
-  // other default schedules is estimated with it.
+  // The measured time of default schedules as a multiple of the modelled time, of the last cover's groups that have a
+  // record; the time of the others is estimated with it.
   double model_errs_ = 1;
   std::map<int, int> result_of_;
   int intermediates_ = 0;

@@ -163,6 +163,22 @@ TEST(Now, WhatASearchFoundLaterIsInTheNextAnswer) {
   EXPECT_LT(last->result->best_ns, first.result->best_ns);
 }
 
+// An answer that was searched within a budget may have been timed as a whole, which one of single kernels is not.
+TEST(Now, AnAnswerMadeWithinABudgetIsTheAnswer) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w");
+  TuneOptions searching = trials(8);
+  searching.cover = "fused";
+  searching.budget_s = 3600;
+  const Job tuned = service.run("tuned", searching);
+  ASSERT_EQ(tuned.state, JobState::kSucceeded) << tuned.error;
+  ASSERT_GT(tuned.result->total_s, 0);
+  const auto again = service.create("again", now());
+  ASSERT_EQ(again->state, JobState::kSucceeded);
+  EXPECT_EQ(again->result->total_s, tuned.result->total_s) << "it was made of single kernels anew";
+}
+
 // The default schedules of the parts are known before the search begins. The parts get all trials nevertheless, since
 // these are faster than the group's, although its best kernel is faster still.
 TEST(Now, WhatItMadeDoesNotEndALaterSearchEarly) {

@@ -176,10 +176,11 @@ absl::Status Jobs::weigh_covers(ActiveJob& job) {
     if (const double ns = default_ns(plan, job.records); ns > 0) least = least > 0 ? std::min(least, ns) : ns;
   std::erase_if(*job.whole.simpler, [&](const auto& cover) {
     const double ns = default_ns(cover.second, job.records);
-    if (ns <= kMayWin * least) return false;
+    if (ns > 0 && ns <= kMayWin * least) return false;
     job.whole.left_out.push_back(
         left_out(cover.first, cover.second,
-                 absl::StrFormat("default schedules take %.2f times the least time of a cover", ns / least)));
+                 ns > 0 ? absl::StrFormat("default schedules take %.2f times the least time of a cover", ns / least)
+                        : "no correct kernel was found for one of its groups"));
     return true;
   });
   return need_simpler(job, first_trials(job.row.options.trials));
