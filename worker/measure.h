@@ -70,7 +70,8 @@ struct MeasureOptions {
 struct Measured {
   // The trials in the order of the batch's candidates. After a cancel, only the trials that were finished before it.
   std::vector<Trial> trials;
-  std::map<int64_t, std::string> objects;  // for each correct trial's number, its object; only if batch.keep_objects
+  std::map<int64_t, std::string>
+      objects;  // compiled kernels of correct trials, by number; none unless batch.keep_objects
   bool cancelled = false;
 };
 

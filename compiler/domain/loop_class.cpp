@@ -15,7 +15,7 @@ using Atoms = std::vector<AtomId>;
 // One read or store of the draft: its address, and the node whose dtype gives the size of an element.
 struct Traffic {
   Access* access;
-  NodeId node;  // node that has the dtype of the elements; -1: a constant
+  NodeId node;  // node whose dtype the elements have; -1: elements of a constant piece, which no memory holds
   bool store;
 };
 

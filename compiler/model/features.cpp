@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kExpensiveSlots = 4;  // ops that take at least this many issue slots count as expensive
 
-// Amounts of one launch, for one worker: a thread of a CPU or a multiprocessor of a GPU.
+// How much of everything one launch has, in all or for the worker that has most: a thread of a CPU or a multiprocessor
+// of a GPU.
 struct Facts {
   const Kernel& kernel;
   const Machine& machine;

@@ -124,7 +124,7 @@ struct Machine {
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
   bool gcc = true, clang = false;    // whether the machine has these compilers for kernels in C++
   const Library* library = nullptr;  // library of kernels, such as oneDNN, that candidates may call; null: none
-  int units = 0;                     // number of the GPU's multiprocessors; 0: as many as the target's row has
+  int units = 0;                     // number of the GPU's multiprocessors; 0: as many as kTargets says
   int multiprocessors() const { return units > 0 ? units : target->gpu.units; }
   // Returns the number of dies that run blocks in turn. It is smaller than the number in the target's row if the
   // device is only a part of a partitioned GPU.

@@ -44,7 +44,7 @@ class WorkPool {
   std::vector<std::thread> threads_;
 };
 
-grpc::Status too_busy();  // Returns the status of a call that the pool did not take.
+grpc::Status too_busy();  // Returns the status of a call that the pool refuses, since too many calls wait already.
 
 // Returns the error of a call that needs more memory than is free, while other calls go on.
 absl::Status no_memory();

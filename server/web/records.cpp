@@ -73,7 +73,7 @@ absl::StatusOr<WebJson> record_json(WebData& data, const WebQuery& query) {
   RecordRow row;
   row.record = std::move(record);
   WebJson json = record_row_json(row);
-  // record_message() does not set these fields of the row, so the JSON must not show them.
+  // The row was read by record_message(), which leaves these fields empty, so the JSON must not show them.
   for (const char* name : {"created_ms", "pinned", "team"}) json.erase(name);
   json["samples_ns"] = row.record.samples_ns;
   json["default_samples_ns"] = row.record.default_samples_ns;

@@ -102,7 +102,7 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "km,kn->mn" : i32[64,80]
   output "y" %2
 })"},
-    {"narrow_weight",  // an i8 weight in panels is widened and scaled by column
+    {"narrow_weight",  // weights of i8 in the panel layout are widened and multiplied by a scale for each column
      "cpu:avx512",
      {},
      R"(graph {

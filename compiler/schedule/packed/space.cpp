@@ -20,7 +20,8 @@ bool is_common(const Axis& axis, bool teams) {
   return axis.path.empty() && info(*axis.choice).packed[teams ? 1 : 0] == InGroup::kShared;
 }
 
-// Returns the axis of the whole group's space that corresponds to an axis of a kind's space.
+// A packed group has groups of several kinds, each kind with a space of its own. Returns the axis of the packed group's
+// space by which `axis` of the space of `kind` is chosen.
 Axis in_whole(int kind, const Axis& axis, bool teams) {
   return is_common(axis, teams) ? axis : axis_in_part('m', kind, axis);
 }

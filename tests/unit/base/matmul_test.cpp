@@ -1,4 +1,4 @@
-// Texts of library calls: a call is read back unchanged, and an inconsistent one is refused with its field's name.
+// Library calls as texts: what is written is read back unchanged, and an inconsistent text is refused with its field.
 #include "compiler/base/matmul.h"
 
 #include <gmock/gmock.h>

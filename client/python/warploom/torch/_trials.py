@@ -126,7 +126,7 @@ class Tried:
         finally:
             _SIDE.new = _NONE
         if failed is not None:
-            results = self._graph(*arguments)  # an error that is the caller's is raised again here
+            results = self._graph(*arguments)  # if an argument is wrong, this raises the error again
             log.warning("new kernels fail where they run, and are left out: %s", failed)
             with self._lock:
                 if trial.fail():
