@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "compiler/base/sha256.h"
-#include "server/store/functions.h"
+#include "server/store/sql/functions.h"
 #include "server/store/store.h"
 
 namespace wl {

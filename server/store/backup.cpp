@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "files/read.h"
-#include "server/store/functions.h"
 #include "server/store/impl.h"
 #include "server/store/migrate.h"
+#include "server/store/sql/functions.h"
 #include "spdlog/spdlog.h"
 
 namespace wl {

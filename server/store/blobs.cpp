@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_format.h"
 #include "compiler/base/sha256.h"
-#include "server/store/functions.h"
 #include "server/store/impl.h"
+#include "server/store/sql/functions.h"
 
 namespace wl {
 

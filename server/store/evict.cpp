@@ -2,8 +2,8 @@
 // within its limits.
 #include <algorithm>
 
-#include "server/store/functions.h"
 #include "server/store/impl.h"
+#include "server/store/sql/functions.h"
 #include "spdlog/spdlog.h"
 
 namespace wl {

@@ -1,7 +1,7 @@
 // Records of other coordinators, and the records that are still to be offered to the upstream.
 #include "proto/wire.h"
-#include "server/store/functions.h"
 #include "server/store/impl.h"
+#include "server/store/sql/functions.h"
 
 namespace wl {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "proto/wire.h"
-#include "server/store/functions.h"
 #include "server/store/impl.h"
+#include "server/store/sql/functions.h"
 
 namespace wl {
 namespace {

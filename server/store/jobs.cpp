@@ -2,7 +2,7 @@
 #include <set>
 
 #include "proto/wire.h"
-#include "server/store/columns.h"
+#include "server/store/sql/columns.h"
 #include "server/store/impl.h"
 
 namespace wl {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "compiler/base/status.h"
-#include "server/store/sql.h"
+#include "server/store/sql/sql.h"
 
 namespace wl {
 

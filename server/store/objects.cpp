@@ -11,7 +11,7 @@
 
 #include "compiler/base/sha256.h"
 #include "files/read.h"
-#include "server/store/functions.h"
+#include "server/store/sql/functions.h"
 
 namespace wl {
 namespace {

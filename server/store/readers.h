@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compiler/base/status.h"
-#include "server/store/sql.h"
+#include "server/store/sql/sql.h"
 
 namespace wl {
 

@@ -5,8 +5,8 @@
 #include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
 #include "proto/wire.h"
-#include "server/store/functions.h"
 #include "server/store/impl.h"
+#include "server/store/sql/functions.h"
 
 namespace wl {
 namespace {

@@ -1,7 +1,7 @@
 // Writes records, and stores workers and devices.
 #include "proto/wire.h"
-#include "server/store/functions.h"
 #include "server/store/impl.h"
+#include "server/store/sql/functions.h"
 
 namespace wl {
 namespace {

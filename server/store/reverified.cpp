@@ -1,7 +1,7 @@
 // Stores the rows of jobs that verify winners of another environment again: one row for each winner. The rows are also
 // the report on the verification.
-#include "server/store/columns.h"
 #include "server/store/impl.h"
+#include "server/store/sql/columns.h"
 
 namespace wl {
 namespace {

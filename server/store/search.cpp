@@ -1,6 +1,6 @@
 // Stores searches, rounds, leases and trials.
 #include "compiler/base/code.h"
-#include "server/store/columns.h"
+#include "server/store/sql/columns.h"
 #include "server/store/store.h"
 
 namespace wl {

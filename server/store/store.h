@@ -21,6 +21,7 @@
 #include "compiler/base/job.h"
 #include "compiler/base/status.h"
 #include "proto/trust/signing.h"
+#include "server/store/rows.h"
 
 namespace wl {
 
@@ -56,113 +57,6 @@ struct StoreStats {
   bool unclean = false;   // whether the process that had the store before did not close it
   bool checked = false;   // whether the file was checked for damage when it was opened
   bool broken = false;
-};
-
-// Who looks at jobs and records. A team ("": no team) sees its own jobs, its own records, and the shared records, which
-// belong to no team. If a key has a record of the team and a shared one, the team's own record is taken.
-struct Reader {
-  std::string team = {};
-  bool every = false;  // whether the reader sees the jobs and records of all teams
-};
-
-struct JobRow {
-  int64_t id = 0;
-  std::string team, request_id, body_hash, label, graph, trace;
-  TuneOptions options;
-  std::optional<Device> device;
-  JobState state = JobState::kQueued;
-  bool cached = false, cancelling = false;
-  std::optional<JobResult> result;
-  absl::Status error;
-  int64_t created_ms = 0, started_ms = 0, finished_ms = 0;
-  int64_t trials = 0;         // number of trials of the job's groups, set when the job ends
-  int64_t plan_attempts = 0;  // how often planning began without ending, perhaps because it crashed the coordinator
-};
-
-struct SearchRow {
-  int64_t id = 0;
-  std::string key, environment, strategy;
-  int64_t generation = 0;
-  uint64_t seed = 0;
-  std::string team = {};
-};
-
-struct BatchRow {
-  std::string id;
-  int64_t search_id = 0;
-  int64_t phase = 0, first_trial = 0, size = 0;
-  uint64_t check_seed = 0;
-  bool leased = false, done = false;  // state of the batch; if both are false, it is ready to be leased
-  int64_t attempt = 0, failures = 0;  // number of leases so far, and of those leases that ended without a report
-  std::string lease_id, worker;
-  std::vector<PlannedTrial> candidates;
-  std::vector<std::string> lost_on;  // workers that were lost while they had the batch, one name for each loss
-};
-
-// A point of the curve that a search's trials form: the outcome and time of one trial.
-struct TrialPoint {
-  int64_t trial = 0;
-  Outcome outcome = Outcome::kRejected;
-  double ns = 0;  // time of the trial in ns, by undisturbed_ns(); 0: it has no samples
-};
-
-struct RevokedRows {
-  int64_t records = 0, trials = 0;
-};
-
-// Where a record comes from: a search of this coordinator, its upstream, or a coordinator whose upstream this one is.
-enum class RecordOrigin { kHere, kUpstream, kBelow };
-// Search id of records that other coordinators made; this search has no trials.
-inline constexpr int64_t kSearchElsewhere = 0;
-
-struct RecordRow {
-  KernelRecord record;
-  int64_t search_id = 0;
-  int64_t created_ms = 0;
-  bool pinned = false;
-  std::string team = {};  // the team that the record is for; empty: it is shared
-};
-
-// Names a record by its digest or, if that is empty, as the record served for a key and environment (empty: any).
-struct RecordName {
-  std::string key = {}, environment = {}, digest = {};
-  Reader reader = {};
-};
-struct RecordMessage {
-  std::string key, bytes;  // the record's key, and the record as a serialized v1::KernelRecord
-};
-
-// The id and the names of a record. A new record gets a higher id than all that are stored.
-struct NumberedRecord {
-  int64_t id = 0;
-  std::string digest, key, environment;
-};
-
-// Selects records: those for a machine (machine_name() in functions.h), those of groups that a job with the label
-// `model` searched, and those whose key begins with `key_prefix`, at most 64 hexadecimal digits in lower case. An empty
-// field selects all records.
-struct RecordFilter {
-  std::string machine = {}, model = {}, key_prefix = {};
-};
-struct RecordCounts {
-  using Names = std::vector<std::pair<std::string, int64_t>>;  // sorted names, each with a number of records or groups
-  Names machines, models;
-};
-
-// A kernel from another environment that a job verifies again (docs/design/service.md#verifying-winners-again).
-struct ReverifiedRow {
-  int64_t job_id = 0;
-  std::string digest, key;                      // digest and key of the record from the other environment
-  std::string environment_before, environment;  // environment that the record was made in, and that it is verified in
-  Reverified outcome = Reverified::kWaiting;
-  std::string plan_before, plan;  // plan of the record, and plan served for `environment` (empty: none)
-  double before_ns = 0, ns = 0;   // times in ns of the kernels of both plans, by undisturbed_ns()
-  std::string message = {};       // a description of what has changed, for people
-};
-
-struct RecordCursor {
-  int64_t created_ms = 0;
-  std::string digest;
 };
 
 // How many bytes a store may take; 0: any number. Served and pinned records, unfinished jobs and their trials stay.

@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "proto/utc.h"
 #include "server/store/disk.h"
-#include "server/store/functions.h"
+#include "server/store/sql/functions.h"
 #include "spdlog/spdlog.h"
 
 namespace wl {

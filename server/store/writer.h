@@ -18,7 +18,7 @@
 
 #include "compiler/base/status.h"
 #include "server/store/disk.h"
-#include "server/store/sql.h"
+#include "server/store/sql/sql.h"
 
 namespace wl {
 

@@ -14,7 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "server/store/sql.h"
+#include "server/store/sql/sql.h"
 
 namespace wl {
 

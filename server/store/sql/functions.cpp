@@ -1,4 +1,4 @@
-#include "server/store/functions.h"
+#include "server/store/sql/functions.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "server/store/sql.h"
+#include "server/store/sql/sql.h"
 
 #include <cerrno>
 
-#include "server/store/functions.h"
+#include "server/store/sql/functions.h"
 
 namespace wl {
 

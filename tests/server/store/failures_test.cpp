@@ -8,7 +8,7 @@
 #include <future>
 #include <thread>
 
-#include "server/store/sql.h"
+#include "server/store/sql/sql.h"
 #include "tests/server/store/fault_vfs.h"
 #include "tests/server/store/samples.h"
 
