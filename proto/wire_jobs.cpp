@@ -33,6 +33,7 @@ v1::TuneOptions to_proto(const TuneOptions& options) {
   out.set_at_once(options.at_once);
   out.set_kernels_alone(options.kernels_alone);
   out.set_libraries(options.libraries);
+  out.set_background(options.background);
   if (options.device) *out.mutable_device() = to_proto(*options.device);
   return out;
 }
@@ -56,6 +57,7 @@ absl::StatusOr<TuneOptions> convert(const v1::TuneOptions& in) {
                    ", or ask for another effort");
   out.at_once = in.at_once();
   out.kernels_alone = in.kernels_alone();
+  out.background = in.background();
   if (!in.libraries().empty()) out.libraries = in.libraries();
   if (out.libraries != kNoLibraries && library_named(out.libraries) == nullptr)
     return invalid("libraries: expected one of ", absl::StrJoin(library_choices(), ", "), ", found \"", out.libraries,

@@ -31,8 +31,10 @@ struct TuneOptions {
   bool cold = false;
   bool require_cached = false;
   bool retune = false;
-  int64_t at_once = 0;             // how many rounds of one group may be measured at once; 0: follows from the workers
-  bool kernels_alone = false;      // whether a cover is chosen by its kernels' times alone, and never timed as a whole
+  int64_t at_once = 0;         // how many rounds of one group may be measured at once; 0: follows from the workers
+  bool kernels_alone = false;  // whether a cover is chosen by its kernels' times alone, and never timed as a whole
+  // Whether the job's batches are measured only while no other work waits for the workers.
+  bool background = false;
   std::string libraries = "none";  // the library that candidates may call: a name in kLibraries, or kNoLibraries
   std::optional<Device> device;    // the machine to tune for; absent: the coordinator chooses among its workers
   bool operator==(const TuneOptions&) const = default;

@@ -83,6 +83,10 @@ absl::Status Jobs::need(ActiveJob& job, const PlannedGroup& group, int64_t trial
 absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
                                std::optional<RecordRow> record) {
   const TuneOptions& asked = job.row.options;
+  if (!asked.background)
+    searches_->needed_now(search);
+  else if (search.jobs.empty())
+    search.background = true;
   search.jobs.insert(job.row.id);
   job.searches[group.key] = search.row.id;
   search.budget_s = std::max(search.budget_s, asked.budget_s);
@@ -91,7 +95,6 @@ absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> other, store_->record_by_key(group.key, "", {.team = job.row.team}));
     if (other && satisfies(other->record, trials, asked.budget_s)) search.elsewhere = std::move(other->record);
   }
-  searches_->needed_now(search);
   if (asked.at_once > 0) search.at_once = asked.at_once;
   const bool more = trials > search.input.needed;
   if (more) search.exhausted = false;

@@ -157,6 +157,8 @@ constexpr Key kKeys[] = {
      [](const toml::node& node, ModelRow& row) { return read_integer(node, 0, 1024, &row.options.at_once); }},
     {"kernels_alone", true,
      [](const toml::node& node, ModelRow& row) { return read_flag(node, &row.options.kernels_alone); }},
+    {"background", true,
+     [](const toml::node& node, ModelRow& row) { return read_flag(node, &row.options.background); }},
     {"retune", true, [](const toml::node& node, ModelRow& row) { return read_flag(node, &row.options.retune); }},
 };
 

@@ -10,7 +10,7 @@ std::string batch_request_id(const std::string& batch, const std::string& run, c
   // The structured binding names every field of TuneOptions, so this does not compile when TuneOptions gets another
   // field. Encode a new field only where it differs from its default, so that requests with the default keep their ids.
   const auto& [target, trials, budget_s, seed, strategy, effort, cover, cold, require_cached, retune, at_once,
-               kernels_alone, libraries, device] = options;
+               kernels_alone, background, libraries, device] = options;
   Encoder encoder("warploom.batch", 1);
   encoder.text(batch).text(run).text(graph).integer(again);
   encoder.text(target).integer(trials).real(budget_s).text(strategy);
@@ -20,6 +20,7 @@ std::string batch_request_id(const std::string& batch, const std::string& run, c
   encoder.text(device ? device->fingerprint() : "");
   if (libraries != kNoLibraries) encoder.text(libraries);
   if (require_cached) encoder.text("require cached");
+  if (background) encoder.text("background");
   std::string hash = encoder.hash();
   hash[12] = '4';
   for (const size_t at : {8, 13, 18, 23}) hash.insert(at, "-");

@@ -142,6 +142,7 @@ void add_search(CLI::App* sub, TuneOptions& options) {
       ->excludes(trials);
   sub->add_flag("--kernels-alone", options.kernels_alone,
                 "with --cover stitched or planned: choose by the times of kernels alone, without timing whole covers");
+  sub->add_flag("--background", options.background, "search only while no other work waits for the workers");
   sub->add_option("--at-once", options.at_once,
                   "rounds of a group that are measured at once; 0: as many as there are workers for it. With 1 the "
                   "candidates do not depend on how many workers there are")

@@ -35,7 +35,13 @@ absl::StatusOr<const Race*> Races::join(const JobRow& job, Batch batch, double f
   const auto [at, is_new] = races_.try_emplace(row.id);
   Race& race = at->second;
   race.jobs.insert(job.id);
-  if (!is_new) return &race;
+  if (!is_new) {
+    if (!job.options.background && race.offer.rules.priority == kBackground) {
+      race.offer.rules = options_.rules(job.team);
+      leases_->set_rules(race.batch_id, race.offer.rules);
+    }
+    return &race;
+  }
   race.row = std::move(row);
   const absl::Status status = offer(race, job, std::move(batch), floor_ns);
   if (status.ok()) return &race;
@@ -56,6 +62,7 @@ absl::Status Races::offer(Race& race, const JobRow& job, Batch batch, double flo
   race.offer.floor_ns = floor_ns;
   race.offer.team = job.team;
   race.offer.rules = options_.rules(job.team);
+  if (job.options.background) race.offer.rules.priority = kBackground;
   int64_t phase = 0;
   for (const PhaseTrial& item : stored) {
     race.so_far.push_back(item.trial);

@@ -132,7 +132,7 @@ TEST(BatchRequest, DiffersWhereAnyOptionDoes) {
   TuneOptions options;
   // The binding has a name for every field, so this does not compile when TuneOptions gets another field.
   auto& [target, trials, budget_s, seed, strategy, effort, cover, cold, require_cached, retune, at_once, kernels_alone,
-         libraries, device] = options;
+         background, libraries, device] = options;
   std::set<std::string> ids = {request_with(options), request_with(options, /*again=*/1)};
   const auto change = [&ids, &options](auto& field, const auto& value) {
     const auto before = field;
@@ -152,6 +152,7 @@ TEST(BatchRequest, DiffersWhereAnyOptionDoes) {
   change(retune, true);
   change(at_once, 10);
   change(kernels_alone, true);
+  change(background, true);
   change(libraries, "onednn");
   device = made_up_device();
   EXPECT_TRUE(ids.insert(request_with(options)).second);

@@ -192,7 +192,7 @@ inline TuneOptions random_options(Random& r) {
   TuneOptions out;
   // This structured binding names every field of TuneOptions, so it does not compile when another field is added.
   auto& [target, trials, budget_s, seed, strategy, effort, cover, cold, require_cached, retune, at_once, kernels_alone,
-         libraries, device] = out;
+         background, libraries, device] = out;
   target = "cpu" + r.word();
   trials = r.below(1000);
   budget_s = static_cast<double>(r.below(1000)) / 8;
@@ -205,6 +205,7 @@ inline TuneOptions random_options(Random& r) {
   require_cached = !retune && r.flip();
   at_once = r.below(1025);
   kernels_alone = r.flip();
+  background = r.flip();
   libraries = r.flip() ? "onednn" : "none";
   if (r.flip()) device = random_device(r);
   return out;
