@@ -230,6 +230,7 @@ class RealCompiler : public Compiler {
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return wl::simplify(graph); }
   absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& cover, Work* work) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
+    if (row->layout == CoverLayout::kAsGiven) return graph;
     WL_ASSIGN_OR_RETURN(const Graph simple, wl::simplify(graph, {}, nullptr, nullptr, work));
     if (row->layout == CoverLayout::kOwn) return simple;
     WL_ASSIGN_OR_RETURN(const Graph stored, channels_last(simple));

@@ -50,7 +50,8 @@ class Compiler {
  public:
   virtual ~Compiler() = default;
   virtual absl::StatusOr<Graph> simplify(const Graph& graph) const = 0;
-  // Returns the graph for covers() and explain(): simplified, and with its values in the layout that `cover` needs.
+  // Returns the graph for covers() and explain(): simplified, unless the cover keeps it as given, and with its values
+  // in the layout that `cover` needs.
   virtual absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& /*cover*/, Work* /*work*/) const {
     return simplify(graph);
   }

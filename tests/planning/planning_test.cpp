@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "compiler/base/splitmix.h"
 #include "compiler/import/import.h"
@@ -85,6 +86,31 @@ void expect_planned(const std::string& graph, const Device& device, const std::s
   }
 }
 
+// Whether a group stores each value once and copies none, which are the groups that searches in the background leave
+// out.
+bool stores_each_once(const Graph& group) {
+  std::set<NodeId> stored;
+  return std::all_of(group.outputs.begin(), group.outputs.end(), [&](const Output& output) {
+    return group.nodes[output.node].op != Op::input && stored.insert(output.node).second;
+  });
+}
+
+// Expects that the graph of each group is planned as one kernel of the same key, as searches in the background need.
+void expect_groups_alone(const std::string& graph, const Device& device) {
+  const absl::StatusOr<JobPlan> plan = make_plan(graph, {}, device, warploom_compiler());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const PlannedGroup& group : plan->groups) {
+    if (!warploom_compiler().open(group.graph, plan->machine).ok() || !stores_each_once(group.graph)) continue;
+    TuneOptions options;
+    options.cover = "one-kernel";
+    const absl::StatusOr<JobPlan> alone = make_plan(group.text, options, device, warploom_compiler());
+    ASSERT_TRUE(alone.ok()) << alone.status() << group.text;
+    const std::vector<PlannedLaunch>& launches = alone->levels[0].launches;
+    ASSERT_EQ(launches.size(), 1u) << group.text;
+    EXPECT_EQ(alone->groups[launches[0].group].key, group.key) << group.text;
+  }
+}
+
 class Planning : public ::testing::TestWithParam<uint64_t> {
  protected:
   // Returns the range of seeds of this part's share of `all` networks: the first seed, and the one after the last.
@@ -102,6 +128,14 @@ TEST_P(Planning, OfRandomNetworksEnds) {
     const std::string graph = print(testing::random_network(seed));
     for (const Target* target : some_targets(seed))
       expect_planned(graph, device_of(*target, 1 << (seed % 7)), seed % 3 == 0 ? "planned" : "stitched", kMostSteps);
+  }
+}
+
+TEST_P(Planning, GroupsArePlannedAlone) {
+  const auto [first, last] = seeds(std::clamp(testing::scaled(kNetworks), kFewestNetworks, kMostNetworks));
+  for (uint64_t seed = first; seed < last; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    expect_groups_alone(print(testing::random_network(seed)), device_of(targets()[0], 2));
   }
 }
 

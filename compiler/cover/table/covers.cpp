@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/base/suggest.h"
 #include "compiler/cover/planned/planned.h"
+#include "compiler/cover/values.h"
 
 namespace wl {
 namespace {
@@ -56,6 +57,15 @@ absl::StatusOr<Cover> make_planned(const CoverRequest& request) {
 
 absl::StatusOr<Cover> make_contractions_alone(const CoverRequest& request) {
   return cover_greedy(request.graph, request.machine, {.contractions_alone = true, .work = request.work});
+}
+
+absl::StatusOr<Cover> make_one_kernel(const CoverRequest& request) {
+  WL_ASSIGN_OR_RETURN(const CoverValues values,
+                      CoverValues::make(request.graph, request.machine, nullptr, request.work));
+  Cover cover;
+  if (!values.anchors().empty()) cover.groups.push_back(values.group(values.anchors()));
+  cover.groups.insert(cover.groups.end(), values.copies().begin(), values.copies().end());
+  return cover;
 }
 
 absl::StatusOr<Cover> make_one_per_op(const CoverRequest& request) {

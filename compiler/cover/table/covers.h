@@ -25,8 +25,9 @@ struct CoverRequest {
 };
 
 // How values between the kernels of a cover are stored: in the graph's layout, or with channels innermost
-// (compiler/ir/layout).
-enum class CoverLayout { kOwn, kChannelsLast };
+// (compiler/ir/layout). kAsGiven: in the graph's layout, and the graph is not simplified first, so that the graph of a
+// group stays as it is.
+enum class CoverLayout { kOwn, kChannelsLast, kAsGiven };
 
 struct CoverRow {
   std::string_view name, says;
