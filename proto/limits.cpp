@@ -72,6 +72,7 @@ constexpr TextRow kTexts[] = {
     {"GetKernelRequest.key", TextKind::kDigest, kWordBytes},
     {"GetKernelRequest.digest", TextKind::kDigest, kWordBytes},
     {"InvalidateKernelRequest.key", TextKind::kDigest, kWordBytes},
+    {"KernelUse.key", TextKind::kDigest, kWordBytes},
     {"PinKernelRequest.key", TextKind::kDigest, kWordBytes},
     {"PinKernelRequest.digest", TextKind::kDigest, kWordBytes},
 
@@ -237,6 +238,8 @@ constexpr RangeRow kRanges[] = {
     {"MeasuredRates.gflops", 0, kRate},
     {"MeasuredRates.Memory.bytes", 0, kBytes},
     {"MeasuredRates.Memory.gbps", 0, kRate},
+    {"KernelUse.calls", 1, kCount},
+    {"KernelUse.ns", 0, kCount},
     {"KernelRecord.generation", 0, kCount},
     {"StoreHead.unix_ms", 0, kCount},
     {"StoreHead.oldest", 0, kCount},

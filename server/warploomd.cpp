@@ -28,6 +28,7 @@
 #include "files/read.h"
 #include "proto/log.h"
 #include "server/coordinator.h"
+#include "server/daemon_values.h"
 #include "server/engine/bounds/plan_memory.h"
 #include "server/listener.h"
 #include "server/services/callers.h"
@@ -76,7 +77,7 @@ struct Daemon {
   wl::CoordinatorOptions options;
   std::string config, restore;
   std::string token, token_roles, token_life = "90d", token_team;  // arguments of the command `token`
-  std::string offer = "none";
+  std::string offer = "none", background = "always";
   std::string log_format = wl::kLogFormatNames[0];
   bool verbose = false;
   double upstream_check_minutes = 10;
@@ -125,6 +126,10 @@ std::vector<Setting> Daemon::settings() {
       {"--lease-seconds", "lease_s", &options.lease_s, "a worker that is silent so long loses its work", 1, 600},
       {"--no-reverify", "no_reverify", &no_reverify,
        "leave what other compilers or drivers made as it is, until `warploom reverify` or a job asks for it"},
+      {"--background-hours", "background_hours", &background,
+       "when kernels that programs run are searched further while nobody waits for the workers: always, never, or "
+       "hours "
+       "of local time such as 20-6"},
       {"--no-build", "no_build", &no_build,
        "do not compile what is promoted on this machine too; clients then compile themselves what nobody else agrees "
        "on"},
@@ -220,23 +225,6 @@ absl::Status read_config(const std::string& file, const CLI::App& app, const std
   return absl::OkStatus();
 }
 
-absl::StatusOr<wl::OfferRule> parse_offer(const std::string& text) {
-  if (text == "none") return wl::OfferRule::kNone;
-  if (text == "confirmed") return wl::OfferRule::kConfirmed;
-  if (text == "all") return wl::OfferRule::kAll;
-  return wl::invalid("--offer: expected none, confirmed or all, found \"", text, "\"");
-}
-
-// Returns the seconds of a time such as "30d" or "12h", or kForEver for "never".
-absl::StatusOr<int64_t> parse_life(const std::string& text) {
-  if (text == "never") return wl::kForEver;
-  int64_t count = 0;
-  const int64_t unit = text.ends_with('d') ? 86'400 : text.ends_with('h') ? 3600 : 0;
-  if (unit == 0 || !absl::SimpleAtoi(text.substr(0, text.size() - 1), &count) || count < 1 || count > 100'000)
-    return wl::invalid("--expires: expected a time such as 30d or 12h, or never, found \"", text, "\"");
-  return count * unit;
-}
-
 CLI::App* add_token(CLI::App& app, Daemon* daemon) {
   CLI::App* token = app.add_subcommand("token", "make a token for a caller without a certificate, and print it");
   token->footer("Example: warploomd token ci --callers callers.txt --role client --expires 30d > ci.token");
@@ -253,7 +241,7 @@ CLI::App* add_token(CLI::App& app, Daemon* daemon) {
 int run_token(const Daemon& daemon) {
   const auto roles = wl::parse_roles(daemon.token_roles);
   if (!roles.ok()) return fail(wl::invalid("--role: ", std::string(roles.status().message())));
-  const auto life = parse_life(daemon.token_life);
+  const auto life = wl::parse_life(daemon.token_life);
   if (!life.ok()) return fail(life.status());
   const auto token = wl::make_token(daemon.options.callers, daemon.token, *roles, *life, daemon.token_team);
   if (!token.ok()) return fail(token.status());
@@ -289,8 +277,11 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
     return fail(wl::invalid("--log-format: expected text or json, found \"", daemon->log_format, "\""));
   spdlog::set_level(daemon->verbose ? spdlog::level::debug : spdlog::level::info);
   wl::open_log("warploomd", static_cast<wl::LogFormat>(format - std::begin(wl::kLogFormatNames)));
-  const auto offer = parse_offer(daemon->offer);
+  const auto offer = wl::parse_offer(daemon->offer);
   if (!offer.ok()) return fail(offer.status());
+  const auto background = wl::parse_background(daemon->background);
+  if (!background.ok()) return fail(background.status());
+  daemon->options.background = *background;
   daemon->options.reverify = !daemon->no_reverify;
   constexpr double kGb = 1e9, kMb = 1e6, kMinute = 60;
   daemon->options.upstream.offer = *offer;

@@ -40,6 +40,14 @@ struct TuneOptions {
   bool operator==(const TuneOptions&) const = default;
 };
 
+// What a program ran of one kernel.
+struct KernelUse {
+  std::string key;    // problem key of the kernel
+  int64_t calls = 0;  // number of launches
+  int64_t ns = 0;     // estimate of their total time in ns, from some launches that were timed; 0: none was
+  bool operator==(const KernelUse&) const = default;
+};
+
 // How much a job does before it answers: a row for each value of `--effort`.
 struct Effort {
   std::string_view name, says;

@@ -65,6 +65,7 @@ absl::Status Engine::start() {
         impl->searches.tick();
         impl->races.tick();
         impl->jobs.tick();
+        impl->look_for_demand();
         impl->memory.release_if([&](int64_t id) {
           const auto job = impl->views.find(id);
           return job == nullptr || is_done(job->state);

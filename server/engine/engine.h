@@ -54,6 +54,14 @@ struct EngineSettings {
   // Whether records from other compilers or another driver are verified again when a worker registers whose compilers
   // or driver its machine did not have before.
   bool reverify = false;
+  // Whether kernels that programs run (count_uses()) are searched further while nobody waits for the workers, and the
+  // hours of local time, from 0 to 23, from which and until which such searches may begin; equal: at any time.
+  struct Background {
+    bool on = false;
+    int from_hour = 0, to_hour = 0;
+  } background = {};
+  // For tests: returns the number of the present day, in days since 1970 (UTC). Called on any thread.
+  std::function<int64_t()> today = [] { return unix_ms_now() / 86'400'000; };
   double lease_s = 15;   // seconds after which a lease ends if the worker does not renew it
   double stuck_s = 180;  // seconds without progress of the runner after which a lease is lost, although it is renewed
   // Seconds after which a leased batch is given to another worker that waits for work. Where the usual time of such
@@ -176,6 +184,10 @@ class Engine {
   // Returns the device that `options` ask for. NotFound: no such device was ever registered.
   absl::StatusOr<Device> device_for(const TuneOptions& options, const std::string& team = "");
   const Compiler& compiler() const;
+
+  // Adds what programs of a team ran to the sums of the present day. Returns how many of the keys have a record that
+  // the team may see; the others are ignored.
+  absl::StatusOr<int64_t> count_uses(const std::string& team, const std::vector<KernelUse>& uses);
 
   // --- Functions for workers
 

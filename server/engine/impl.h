@@ -25,6 +25,7 @@
 #include "server/engine/leases.h"
 #include "server/engine/searches.h"
 #include "server/engine/workers.h"
+#include "server/jobs/demand.h"
 
 namespace wl {
 
@@ -86,6 +87,24 @@ struct Engine::Impl {
   // (empty: any). Returns the names of the jobs. `again`: as for Engine::reverify(). Thread-safe.
   absl::StatusOr<std::vector<std::string>> queue_winners(const Device& device, const std::string& team,
                                                          const std::string& target, bool again);
+  // Makes a job that searches a kernel further which programs run, if workers have nothing else to do
+  // (demand/background.cpp). Called on the engine's thread at every tick.
+  void look_for_demand();
+  absl::StatusOr<std::vector<Demand>> demands(const std::vector<Device>& in_use, std::vector<RecordRow>* records);
+  absl::StatusOr<std::optional<int64_t>> search_further(const RecordRow& row, int64_t trials);
+  absl::StatusOr<std::optional<int64_t>> search_used(const std::vector<Device>& in_use);
+  struct BackgroundState {
+    // Used by the engine's thread only.
+    bool looking = false;        // whether the pool is choosing a kernel
+    std::optional<int64_t> job;  // id of the last job that was made
+    Clock::time_point next;      // when to look again, if the last look found nothing
+    // Used by the pool's thread that chooses a kernel; there is one at a time.
+    int64_t day = 0;
+    std::map<std::string, double> given;  // number of trials that were made for each team on that day
+    std::set<std::string> unfit;          // keys that this version cannot search further
+    // For each key, how many trials its last background search asked for; the search may have failed.
+    std::map<std::string, int64_t> asked;
+  } background;
   void end_lost();  // Ends the leases of workers whose connections are lost. Called on the engine's thread.
   std::atomic<bool> leaving = false;
   // When look_for_winners() last ran, by device, environment and team of the worker; used by the engine's thread only.

@@ -139,6 +139,13 @@ void Jobs::cancel(int64_t id) {
   advance(id);
 }
 
+std::vector<Device> Jobs::devices_in_use() const {
+  std::vector<Device> devices;
+  for (const auto& [id, job] : jobs_)
+    if (job.row.device) devices.push_back(*job.row.device);
+  return devices;
+}
+
 void Jobs::tick() {
   std::vector<int64_t> ids;
   for (const auto& [id, job] : jobs_) ids.push_back(id);

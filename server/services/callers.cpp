@@ -107,6 +107,8 @@ constexpr TeamField kTeamFields[] = {
     {"priority",
      [](const std::string& value, TeamRules* out) { return read_number(value, -kMostOfTeam, &out->priority); }},
     {"jobs", [](const std::string& value, TeamRules* out) { return read_number(value, 1, &out->most_jobs); }},
+    {"background",
+     [](const std::string& value, TeamRules* out) { return read_number(value, 1, &out->most_background); }},
     {"publish",
      [](const std::string& value, TeamRules* out) {
        out->publishes = value == "confirmed";
@@ -125,7 +127,8 @@ absl::Status add_team(const Fields& fields, Callers* out) {
     const auto field = std::find_if(std::begin(kTeamFields), std::end(kTeamFields),
                                     [&](const TeamField& one) { return parts.first == one.name; });
     if (field == std::end(kTeamFields))
-      return invalid("expected weight=N, priority=N, jobs=N or publish=confirmed, found \"", fields[i], "\"");
+      return invalid("expected weight=N, priority=N, jobs=N, background=N or publish=confirmed, found \"", fields[i],
+                     "\"");
     if (const absl::Status read = field->read(parts.second, &rules); !read.ok())
       return invalid(field->name, ": expected ", std::string(read.message()));
   }

@@ -21,11 +21,12 @@ namespace {
 
 // The calls that fetch records are raw methods of gRPC, which return serialized messages, so that records can be
 // returned that were serialized earlier.
-using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
-    v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<v1::KernelStore::WithCallbackMethod_ListKernels<
-        v1::KernelStore::WithCallbackMethod_InvalidateKernel<v1::KernelStore::WithCallbackMethod_OfferKernel<
-            v1::KernelStore::WithCallbackMethod_GetHeads<v1::KernelStore::WithCallbackMethod_OfferHeads<
-                v1::KernelStore::WithCallbackMethod_PinKernel<v1::KernelStore::Service>>>>>>>>;
+using Fetching =
+    v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<
+        v1::KernelStore::WithCallbackMethod_ListKernels<v1::KernelStore::WithCallbackMethod_InvalidateKernel<
+            v1::KernelStore::WithCallbackMethod_OfferKernel<v1::KernelStore::WithCallbackMethod_GetHeads<
+                v1::KernelStore::WithCallbackMethod_OfferHeads<v1::KernelStore::WithCallbackMethod_PinKernel<
+                    v1::KernelStore::WithCallbackMethod_CountUses<v1::KernelStore::Service>>>>>>>>>;
 
 class KernelStoreService final : public Fetching {
  public:
@@ -43,6 +44,7 @@ class KernelStoreService final : public Fetching {
   WL_ANSWER_ON(serving_.quick, InvalidateKernel, v1::InvalidateKernelRequest, v1::InvalidateKernelResponse);
   WL_ANSWER_ON(serving_.quick, GetHeads, v1::GetHeadsRequest, v1::GetHeadsResponse);
   WL_ANSWER_ON(serving_.quick, OfferHeads, v1::OfferHeadsRequest, v1::OfferHeadsResponse);
+  WL_ANSWER_READER_ON(serving_.quick, CountUses, v1::CountUsesRequest, v1::CountUsesResponse);
   WL_ANSWER_READER_ON(serving_.quick, OfferKernel, v1::OfferKernelRequest, v1::OfferKernelResponse);
 
  private:
@@ -254,6 +256,16 @@ grpc::Status KernelStoreService::OfferKernel(const Reader& reader, const v1::Off
       v1::OfferKernelResponse::ACCEPTED, v1::OfferKernelResponse::KNOWN, v1::OfferKernelResponse::REFUSED};
   out->set_outcome(kOutcomes[taken->outcome]);
   out->set_why(fitted(taken->why, TextKind::kText, kMostMessage));
+  return grpc::Status::OK;
+}
+
+grpc::Status KernelStoreService::CountUses(const Reader& reader, const v1::CountUsesRequest* request,
+                                           v1::CountUsesResponse* out) {
+  std::vector<KernelUse> uses;
+  for (const v1::KernelUse& use : request->uses()) uses.push_back({use.key(), use.calls(), use.ns()});
+  const auto known = serving_.engine->count_uses(reader.team, uses);
+  if (!known.ok()) return to_grpc(known.status());
+  out->set_known(*known);
   return grpc::Status::OK;
 }
 

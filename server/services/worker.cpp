@@ -49,9 +49,10 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
     }
     const double wait_s = request.wait_s() > 0 ? std::min(request.wait_s(), kMaxWaitS) : 0;
     held_ = hold_call(serving, context, "/warploom.v1.WorkerService/AcquireLeases", kLongestWait);
-    call_ = serving_.engine->acquire(request.worker(), request.epoch(), std::max(request.max(), request.max_promotions()),
-                                     std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000)),
-                                     [this](absl::StatusOr<Acquired> acquired) { answer(std::move(acquired)); });
+    call_ =
+        serving_.engine->acquire(request.worker(), request.epoch(), std::max(request.max(), request.max_promotions()),
+                                 std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000)),
+                                 [this](absl::StatusOr<Acquired> acquired) { answer(std::move(acquired)); });
   }
 
   // gRPC calls OnCancel() and OnDone() only after AcquireLeases has returned, so `call_` is set by then; it is null

@@ -2,8 +2,8 @@
 #include <set>
 
 #include "proto/wire.h"
-#include "server/store/sql/columns.h"
 #include "server/store/impl.h"
+#include "server/store/sql/columns.h"
 
 namespace wl {
 namespace {
@@ -36,6 +36,7 @@ constexpr SqlColumn<JobRow> kJobColumns[] = {
     column<JobRow, &JobRow::state>("state"),
     column<JobRow, &JobRow::cached>("cached"),
     column<JobRow, &JobRow::cancelling>("cancelling"),
+    column<JobRow, &JobRow::own>("own"),
     {"result", [](const JobRow& job) { return to_bytes(job.result); },
      [](JobRow& job, const Sql::Row& row, int at) {
        if (!row.null(at)) from_bytes(job.result, decode_result(row.text(at)));
@@ -96,7 +97,7 @@ absl::Status put_answer(Sql& sql, const std::string& id, const TuneOptions& opti
 absl::Status check_quota(Sql& sql, const std::string& team, int64_t most) {
   if (most <= 0) return absl::OkStatus();
   WL_ASSIGN_OR_RETURN(const int64_t now,
-                      sql.number("SELECT count(*) FROM jobs WHERE team = ? AND state < 2 AND graph <> ''", team));
+                      sql.number("SELECT count(*) FROM jobs WHERE team = ? AND state < 2 AND own = 0", team));
   if (now < most) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       cat("team ", team, " has ", now, " jobs that are not done, and may have ", most,

@@ -26,6 +26,7 @@ struct JobRow {
   std::optional<Device> device;
   JobState state = JobState::kQueued;
   bool cached = false, cancelling = false;
+  bool own = false;  // whether the coordinator made the job by itself; it does not count as a job of its team
   std::optional<JobResult> result;
   absl::Status error;
   int64_t created_ms = 0, started_ms = 0, finished_ms = 0;
@@ -112,6 +113,13 @@ struct ReverifiedRow {
   std::string plan_before, plan;  // plan of the record, and plan served for `environment` (empty: none)
   double before_ns = 0, ns = 0;   // times in ns of the kernels of both plans, by undisturbed_ns()
   std::string message = {};       // a description of what has changed, for people
+};
+
+// How often programs of a team ("": no team) ran a kernel, and how long.
+struct KernelUseOfTeam {
+  std::string team;
+  KernelUse use;
+  int64_t first_day = 0;  // the first of the days that count, as days since 1970 (UTC)
 };
 
 struct RecordCursor {

@@ -250,6 +250,14 @@ class Store {
   // Returns the newest stored head of a signer, or the current head if the signer is this coordinator.
   absl::StatusOr<std::optional<StoreHead>> head_of(const std::string& signer);
 
+  // --- Uses of kernels (uses.cpp). --- Adds what programs of a team ran to the sums of a day (days since 1970, UTC).
+  // Returns how many of the keys have a record that the team may see; other keys are not stored. Sums are kept for a
+  // month.
+  absl::StatusOr<int64_t> add_uses(const std::string& team, const std::vector<KernelUse>& uses, int64_t day);
+  // Returns the sums of the days from `since_day` on, those of most time first, and of kernels without times those of
+  // most calls.
+  absl::StatusOr<std::vector<KernelUseOfTeam>> most_used(int64_t since_day, int limit);
+
   // Stores devices that the upstream knows, so that jobs may be for them. Devices already stored stay unchanged.
   absl::Status put_devices(const std::vector<Device>& devices);
 

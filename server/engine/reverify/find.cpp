@@ -74,6 +74,7 @@ JobRow job_for(const Device& device, const std::string& team, const std::vector<
   for (const ReverifiedRow& row : rows) before.insert(row.environment_before);
   std::random_device random;
   JobRow job;
+  job.own = true;
   job.team = team;
   job.request_id = absl::StrFormat("reverify-%08x%08x%08x%08x", random(), random(), random(), random());
   job.label = fitted(cat("reverify: ", rows.size(), rows.size() == 1 ? " kernel of " : " kernels of ",
