@@ -33,10 +33,23 @@ std::string text_of(const char* given) {
   return given == nullptr ? "" : given;
 }
 
+const Plugin& remote() {
+  static const auto* const kRemote = new Plugin("client", "coordinators are asked by");
+  return *kRemote;
+}
+
+absl::Status tell_lazily(const CoordinatorAddress& address, const std::vector<KernelUse>& uses,
+                         std::chrono::milliseconds patience, const std::stop_token& stop) {
+  WL_ASSIGN_OR_RETURN(void* const symbol, remote().symbol("warploom_tell"));
+  absl::Status result;
+  reinterpret_cast<void (*)(const CoordinatorAddress&, const std::vector<KernelUse>&, std::chrono::milliseconds,
+                            const std::stop_token&, absl::Status&)>(symbol)(address, uses, patience, stop, result);
+  return result;
+}
+
 absl::Status ask_lazily(const CoordinatorAddress& address, const BundleRequest& request, const std::string& folder,
                         const std::stop_token& stop) {
-  static const auto* const kRemote = new Plugin("client", "coordinators are asked by");
-  WL_ASSIGN_OR_RETURN(void* const symbol, kRemote->symbol("warploom_ask"));
+  WL_ASSIGN_OR_RETURN(void* const symbol, remote().symbol("warploom_ask"));
   absl::Status result;
   reinterpret_cast<void (*)(const CoordinatorAddress&, const BundleRequest&, const std::string&, const std::stop_token&,
                             absl::Status&)>(symbol)(address, request, folder, stop, result);
@@ -86,6 +99,9 @@ absl::StatusOr<ClientOptions> options_of(const warploom_client_options& given) {
     options.ask = [address](const BundleRequest& request, const std::string& folder, const std::stop_token& stop) {
       return ask_lazily(address, request, folder, stop);
     };
+    if (given.no_counts == 0)
+      options.tell = [address](const std::vector<KernelUse>& uses, std::chrono::milliseconds patience,
+                               const std::stop_token& stop) { return tell_lazily(address, uses, patience, stop); };
   }
   std::string cache = text_of(given.cache);
   if (given.cache == nullptr) {

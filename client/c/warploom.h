@@ -209,6 +209,8 @@ typedef struct warploom_client_options {
                              the background; 0: a day; -1: no bundle is too old */
   int64_t trust_workers;  /* not 0: also uses a compiled kernel for which only the worker that sent it vouches; 0: the
                              coordinator must have built the same, or a worker of another caller must agree */
+  int64_t no_counts;      /* not 0: the coordinator is not told how often and how long kernels run; 0: it is told about
+                             once a minute, and searches those further that take most time */
 } warploom_client_options;
 
 typedef struct warploom_request {

@@ -166,6 +166,7 @@ struct ClientOptions {
   std::string signers = {};                  // file of trusted public keys; empty: signatures are not checked
   std::int64_t fresh_seconds = 0;            // age at which bundles are requested again; 0: a day; -1: never
   bool trust_workers = false;                // whether to use kernels for which only their workers vouch
+  bool no_counts = false;                    // whether the coordinator is not told how often and how long kernels run
 };
 
 // The members of warploom_request, with defaults. Empty texts become NULL.
@@ -198,6 +199,7 @@ class Client {
     given.signers = or_null(options.signers);
     given.fresh_seconds = options.fresh_seconds;
     given.trust_workers = options.trust_workers ? 1 : 0;
+    given.no_counts = options.no_counts ? 1 : 0;
     warploom_client* client = nullptr;
     check(warploom_client_open(&given, &client));
     client_.reset(client);

@@ -30,7 +30,9 @@ std::string named(const BundleRequest& request) {
 }  // namespace
 
 Client::Client(ClientOptions options)
-    : options_(std::move(options)), disk_(options_.cache.folder, options_.cache_bytes) {}
+    : options_(std::move(options)),
+      reporter_(options_.tell ? std::make_shared<UseReporter>(options_.tell) : nullptr),
+      disk_(options_.cache.folder, options_.cache_bytes) {}
 
 Client::~Client() {
   stop_.request_stop();
@@ -81,7 +83,14 @@ absl::StatusOr<std::string> Client::key_of(const BundleRequest& request) {
 
 absl::StatusOr<Client::Found> Client::take(const std::string& key, const DiskCache::Entry& entry) {
   auto hold = std::make_shared<const Hold>(Hold{entry.hold, options_.cache.hold});
-  WL_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedBundle> bundle, LoadedBundle::load(entry.folder, std::move(hold)));
+  // Bundles may live longer than the client.
+  LoadedBundle::Metered metered;
+  if (reporter_)
+    metered = [reporter = std::weak_ptr(reporter_)](std::shared_ptr<UseMeter> meter) {
+      if (const auto alive = reporter.lock()) alive->add(std::move(meter));
+    };
+  WL_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedBundle> bundle,
+                      LoadedBundle::load(entry.folder, std::move(hold), std::move(metered)));
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[key];
   slot.bundle = bundle;

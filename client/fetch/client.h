@@ -15,6 +15,7 @@
 
 #include "client/fetch/disk_cache.h"
 #include "client/fetch/request.h"
+#include "client/fetch/use_reporter.h"
 #include "client/program/loaded.h"
 
 namespace wl {
@@ -22,7 +23,8 @@ namespace wl {
 enum class BundleFrom { kProcess, kDisk, kCoordinator, kFallback };
 
 struct ClientOptions {
-  Ask ask = nullptr;     // asks the coordinator for a bundle; null: only the caches are searched
+  Ask ask = nullptr;                 // asks the coordinator for a bundle; null: only the caches are searched
+  UseReporter::Tell tell = nullptr;  // tells the coordinator what is run; null: it is told nothing
   std::string identity;  // hash of the coordinator's address, credentials and signers; part of the cache's keys
   CacheFolder cache;
   int64_t cache_bytes = int64_t{4} << 30;
@@ -78,6 +80,7 @@ class Client {
                               std::optional<Clock::time_point> deadline);
 
   ClientOptions options_;
+  const std::shared_ptr<UseReporter> reporter_;  // null: the coordinator is told nothing
   const DiskCache disk_;
   std::mutex spare_mutex_;             // guards spare_
   std::optional<CacheFolder> spare_;   // temporary cache, used in place of one that cannot be written

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
+#include "client/program/uses.h"
 #include "runtime/arena.h"
 
 namespace wl {
@@ -212,6 +214,8 @@ absl::Status Executor::poison_step(int step) {
 }
 
 absl::Status Executor::run() {
+  const bool timed = program_->meter != nullptr && program_->meter->begin_run();
+  if (!gpu_ && timed) return run_timed();
   if (!gpu_) {
     for (int i = 0; i < static_cast<int>(program_->steps.size()); ++i) WL_RETURN_IF_ERROR(run_step(i));
     return absl::OkStatus();
@@ -224,6 +228,20 @@ absl::Status Executor::run() {
     if (is_input == gpu_->is_bound(output.buffer))
       WL_RETURN_IF_ERROR(gpu_->read(output.buffer, arguments_[output.buffer]));
   }
+  return absl::OkStatus();
+}
+
+// Runs all steps on CPUs, and adds their times to the program's meter.
+absl::Status Executor::run_timed() {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last = Clock::now();
+  for (int i = 0; i < static_cast<int>(program_->steps.size()); ++i) {
+    WL_RETURN_IF_ERROR(run_step(i));
+    const Clock::time_point now = Clock::now();
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now - std::exchange(last, now));
+    program_->meter->add(program_->steps[static_cast<size_t>(i)].kernel, ns.count());
+  }
+  program_->meter->end_run();
   return absl::OkStatus();
 }
 

@@ -103,6 +103,7 @@ class Executor {
   absl::Status load_objects(const ExecutorOptions& options, Shared* shared);
   absl::Status place_buffers(std::map<std::string, Shared::Weight>& weights);
   absl::Status poison(int buffer);
+  absl::Status run_timed();
   // Returns the OutOfRange error for an index outside its axis, which the kernel of step `step` reported.
   absl::Status told_of(const OutsideIndex& outside, int step) const;
   const Program* program_ = nullptr;

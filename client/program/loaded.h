@@ -1,6 +1,7 @@
 // A bundle of one or several sizes that is read and verified once and may serve any number of models.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,9 +17,12 @@ class LoadedBundle {
  public:
   // Loads and verifies the bundle of the first size; program() loads those of other sizes when they are needed. An
   // executor loads its kernels from the files when it is created, so the files must exist until then. `hold`: an object
-  // that keeps the files in existence; it lives as long as the LoadedBundle. Errors are those of load_bundle().
+  // that keeps the files in existence; it lives as long as the LoadedBundle. `metered`: called with the meter of each
+  // program that is loaded, on the thread that loads it; empty: nothing is counted. Errors are those of load_bundle().
+  using Metered = std::function<void(std::shared_ptr<UseMeter>)>;
   static absl::StatusOr<std::shared_ptr<const LoadedBundle>> load(const std::string& folder,
-                                                                  std::shared_ptr<const void> hold = nullptr);
+                                                                  std::shared_ptr<const void> hold = nullptr,
+                                                                  Metered metered = {});
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
   const Program& first() const { return *programs_[0]; }
@@ -30,6 +34,7 @@ class LoadedBundle {
   LoadedBundle() = default;
   std::vector<Bucket> buckets_;
   std::shared_ptr<const void> hold_;
+  Metered metered_;
   mutable std::mutex mutex_;  // guards programs_
   // For each size of the bundle, its program; null: not loaded yet.
   mutable std::vector<std::unique_ptr<const Program>> programs_;

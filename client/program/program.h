@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ struct ProgramOutput {
   int buffer = 0;  // index of the output's buffer, which may also be that of another output or of an input
 };
 
+class UseMeter;  // client/program/uses.h
+
 struct Program {
   std::string graph_text;  // canonical text of the tuned graph, with which `warploom run --check` compares the results
   std::string graph_hash;
@@ -58,6 +61,7 @@ struct Program {
   std::vector<ProgramKernel> kernels;  // the distinct kernels; several steps may call the same one
   std::vector<ProgramStep> steps;
   int64_t arena_bytes = 0;
+  std::shared_ptr<UseMeter> meter = {};  // counts what executors of the program run; null: nothing is counted
 };
 
 // Whether the input with that name is a weight, folded or not.

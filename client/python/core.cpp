@@ -174,7 +174,7 @@ void define_client(nb::module_& m) {
           "__init__",
           [](warploom::Client* client, const std::string& server, const std::string& cache, const std::string& ca,
              const std::string& cert, const std::string& key, const std::string& signers, const std::string& token_file,
-             const std::string& token, bool trust_workers) {
+             const std::string& token, bool trust_workers, bool no_counts) {
             warploom::ClientOptions options;
             options.server = server;
             options.cache = cache;
@@ -185,10 +185,11 @@ void define_client(nb::module_& m) {
             options.token_file = token_file;
             options.token = token;
             options.trust_workers = trust_workers;
+            options.no_counts = no_counts;
             new (client) warploom::Client(options);
           },
           "server"_a, "cache"_a = "", "ca"_a = "", "cert"_a = "", "key"_a = "", "signers"_a = "", "token_file"_a = "",
-          "token"_a = "", "trust_workers"_a = false)
+          "token"_a = "", "trust_workers"_a = false, "no_counts"_a = false)
       .def(
           "load",
           [](warploom::Client& client, const std::string& graph, const std::string& key, const std::string& target,

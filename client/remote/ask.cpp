@@ -86,6 +86,12 @@ JobResult result_of(const KernelRecord& record, const GraphFile& file) {
 
 }  // namespace
 
+absl::Status tell_coordinator(const CoordinatorAddress& address, const std::vector<KernelUse>& uses,
+                              std::chrono::milliseconds patience, std::stop_token stop) {
+  WL_ASSIGN_OR_RETURN(const Service service, service_at(address, stop));
+  return service.limited(kCallPatience, std::move(stop), Clock::now() + patience).count_uses(uses);
+}
+
 absl::Status ask_coordinator(const CoordinatorAddress& address, const BundleRequest& request, const std::string& folder,
                              std::stop_token stop) {
   WL_ASSIGN_OR_RETURN(Service service, service_at(address, stop));

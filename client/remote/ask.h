@@ -1,10 +1,13 @@
 // Asks a coordinator for the kernels of a program's request, and writes the answer as a bundle.
 #pragma once
 
+#include <chrono>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "client/fetch/request.h"
+#include "compiler/base/job.h"
 #include "compiler/base/status.h"
 
 namespace wl {
@@ -15,5 +18,9 @@ namespace wl {
 // of Service.
 absl::Status ask_coordinator(const CoordinatorAddress& address, const BundleRequest& request, const std::string& folder,
                              std::stop_token stop);
+
+// Tells the coordinator what a program ran, within `patience`. Errors are those of Service.
+absl::Status tell_coordinator(const CoordinatorAddress& address, const std::vector<KernelUse>& uses,
+                              std::chrono::milliseconds patience, std::stop_token stop);
 
 }  // namespace wl

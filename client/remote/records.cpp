@@ -125,6 +125,21 @@ absl::StatusOr<int64_t> Service::invalidate(const std::string& key) {
   return answer.invalidated();
 }
 
+absl::Status Service::count_uses(const std::vector<KernelUse>& uses) {
+  auto stub = v1::KernelStore::NewStub(channel_);
+  for (size_t i = 0; i < uses.size();) {
+    v1::CountUsesRequest request;
+    for (; i < uses.size() && request.uses_size() < static_cast<int>(kMostItems); ++i) {
+      v1::KernelUse* use = request.add_uses();
+      use->set_key(uses[i].key);
+      use->set_calls(uses[i].calls);
+      use->set_ns(uses[i].ns);
+    }
+    WL_RETURN_IF_ERROR(call(*stub, peer_, &v1::KernelStore::Stub::CountUses, request).status());
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> Service::set_pinned(const std::string& key_or_digest, bool pinned) {
   auto stub = v1::KernelStore::NewStub(channel_);
   v1::PinKernelRequest request;

@@ -174,6 +174,8 @@ class Service {
   absl::StatusOr<std::vector<KernelRecord>> get_records(const std::vector<std::string>& digests);
   // Returns the newest records first; only those whose key begins with `key_prefix`.
   absl::StatusOr<std::vector<RecordSummary>> list_records(int most, const std::string& key_prefix = "");
+  // Counts what a program ran (docs/design/service.md#background-searches).
+  absl::Status count_uses(const std::vector<KernelUse>& uses);
   // Returns the key of stored kernels that begins with `digits`. A whole key, or a text for which may_be_key() is
   // false, is returned as it is. NotFound: no key begins with `digits`; InvalidArgument: several keys do.
   absl::StatusOr<std::string> whole_key(const std::string& digits);

@@ -27,16 +27,21 @@ class Client:
     server: "HOST:PORT" or "unix:PATH". tls_ca, tls_cert, tls_key: PEM files for TLS. signers: a file of public keys, one of which must have
     signed a record (None: not checked). token: a token from `warploomd token`; token_file: a file with one. cache: the folder in which
     fetch() keeps bundles (None: in the user's cache folder). trust_workers: whether to use compiled kernels for which only the workers that
-    sent them vouch. Errors are ProgramError, with the message of the command line.
+    sent them vouch. counts: whether the coordinator is told about once a minute how often and how long kernels of fetch() run, so that it
+    searches those further that take most time. Errors are ProgramError, with the message of the command line.
     """
 
-    def __init__(self, server, *, tls_ca=None, tls_cert=None, tls_key=None, signers=None, token=None, token_file=None, cache=None, trust_workers=False):
+    def __init__(
+        self, server, *, tls_ca=None, tls_cert=None, tls_key=None, signers=None, token=None, token_file=None, cache=None, trust_workers=False,
+        counts=True,
+    ):
         owns(self)
         self.server = server
         self._cache, self._core, self._lock = str(cache or ""), None, threading.Lock()
         files = {"tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key, "signers": signers, "token_file": token_file}
         self._options = {"server": server, "token": token, **files}
         self._trust = {"trust_workers": True} if trust_workers else {}
+        self._counts = counts
 
     def tune(self, model, *, out=None, threads=0, progress=None, **options):
         """Tunes a model on this coordinator's workers; arguments and result are those of warploom.tune()."""
@@ -81,7 +86,8 @@ class Client:
         with self._lock:
             if self._core is None:
                 given = {name.removeprefix("tls_"): value for name, value in self._options.items() if value}
-                self._core = _core.Client(cache=self._cache, **{name: str(value) for name, value in given.items()}, **self._trust)
+                texts = {name: str(value) for name, value in given.items()}
+                self._core = _core.Client(cache=self._cache, no_counts=not self._counts, **texts, **self._trust)
         return self._core
 
     def record(self, key):
