@@ -20,6 +20,7 @@ def drawn(programs, graph, cover):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "picture.svg"
         command = [programs / "warploom", "inspect", graph, "--stage", "plan", "--target", "cuda:sm_90", "--cover", cover, "--svg", file]
+        command += ["--store", pathlib.Path(folder) / "a.db"]  # not what the user has tuned
         plan = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
         text = file.read_text()
     width, height = map(int, re.search(r'width="(\d+)" height="(\d+)"', text).groups())
