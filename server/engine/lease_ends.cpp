@@ -109,7 +109,7 @@ std::vector<Leases::Owned> Leases::overdue() const {
       const double held_s = item.held_s(now);
       if (held_s > Overdue::most_seconds(batch))
         over.push_back(owned);
-      else if (held_s > overdue_.patience(item.offer.device.fingerprint(), batch, item.overdue))
+      else if (!item.waits() && held_s > overdue_.patience(item.offer.device.fingerprint(), batch, item.overdue))
         slow.emplace_back(owned, item);
     }
   }

@@ -154,6 +154,8 @@ bool Leases::take_back(const std::string& batch_id, const std::string& known_lea
   const auto dropped = store_->drop_batch(batch_id);
   if (!dropped.ok() || !*dropped) return false;
   const std::lock_guard lock(mutex_);
+  if (const auto item = items_.find(batch_id); item != items_.end() && !item->second.worker.empty())
+    next_of(item->second.worker);
   items_.erase(batch_id);
   ready_.drop(batch_id);
   ready_.over(batch_id);
@@ -168,8 +170,7 @@ void Leases::expect(int64_t search_id) {
 
 void Leases::arrived(int64_t search_id) {
   const std::lock_guard lock(mutex_);
-  expected_.erase(search_id);
-  settled_ = Clock::now();
+  if (expected_.erase(search_id) > 0) settled_ = Clock::now();
 }
 
 void Leases::recovered() {

@@ -1,7 +1,7 @@
 // Which groups of a job's plan get trials, and how many: first the job's own cover, then only what may change the
 // answer or is needed for the report (docs/design/covers.md#which-groups-are-searched). A function of the plan and the
 // records so far alone. A restarted coordinator may decide otherwise, where a later promotion replaced the times of
-// default schedules; batches that it then does not ask for are dropped when they are reported.
+// default schedules; reports of batches that it then does not ask for are refused.
 #pragma once
 
 #include <cstdint>
