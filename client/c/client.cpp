@@ -1,5 +1,6 @@
 #include "client/fetch/client.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -38,12 +39,23 @@ const Plugin& remote() {
   return *kRemote;
 }
 
+// Whether the process is ending: libraries that TLS needs may have been cleaned up then.
+std::atomic<bool> ending = false;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+
+// Makes `ending` true before libraries that were initialised by now are cleaned up.
+void note_end() {
+  static const int kRegistered = std::atexit([] { ending = true; });
+  (void)kRegistered;
+}
+
 absl::Status tell_lazily(const CoordinatorAddress& address, const std::vector<KernelUse>& uses,
                          std::chrono::milliseconds patience, const std::stop_token& stop) {
+  if (ending) return absl::CancelledError("the process ends");
   WL_ASSIGN_OR_RETURN(void* const symbol, remote().symbol("warploom_tell"));
   absl::Status result;
   reinterpret_cast<void (*)(const CoordinatorAddress&, const std::vector<KernelUse>&, std::chrono::milliseconds,
                             const std::stop_token&, absl::Status&)>(symbol)(address, uses, patience, stop, result);
+  note_end();
   return result;
 }
 
@@ -53,6 +65,7 @@ absl::Status ask_lazily(const CoordinatorAddress& address, const BundleRequest& 
   absl::Status result;
   reinterpret_cast<void (*)(const CoordinatorAddress&, const BundleRequest&, const std::string&, const std::stop_token&,
                             absl::Status&)>(symbol)(address, request, folder, stop, result);
+  note_end();
   return result;
 }
 

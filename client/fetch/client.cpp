@@ -35,6 +35,7 @@ Client::Client(ClientOptions options)
       disk_(options_.cache.folder, options_.cache_bytes) {}
 
 Client::~Client() {
+  if (reporter_) reporter_->stop();
   stop_.request_stop();
   std::vector<std::jthread> threads;
   const std::lock_guard lock(mutex_);

@@ -164,6 +164,7 @@ absl::Status Executor::bind_device(int buffer, void* memory) {
 }
 
 absl::Status Executor::launch(void* stream) const {
+  if (gpu_ && program_->meter != nullptr) (void)program_->meter->begin_run();
   return gpu_ ? gpu_->launch_on(stream) : needs_gpu();
 }
 
@@ -234,14 +235,15 @@ absl::Status Executor::run() {
 // Runs all steps on CPUs, and adds their times to the program's meter.
 absl::Status Executor::run_timed() {
   using Clock = std::chrono::steady_clock;
+  std::vector<int64_t> times(program_->kernels.size());
   Clock::time_point last = Clock::now();
   for (int i = 0; i < static_cast<int>(program_->steps.size()); ++i) {
     WL_RETURN_IF_ERROR(run_step(i));
     const Clock::time_point now = Clock::now();
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now - std::exchange(last, now));
-    program_->meter->add(program_->steps[static_cast<size_t>(i)].kernel, ns.count());
+    times[static_cast<size_t>(program_->steps[static_cast<size_t>(i)].kernel)] += ns.count();
   }
-  program_->meter->end_run();
+  program_->meter->add(times);
   return absl::OkStatus();
 }
 

@@ -88,8 +88,11 @@ JobResult result_of(const KernelRecord& record, const GraphFile& file) {
 
 absl::Status tell_coordinator(const CoordinatorAddress& address, const std::vector<KernelUse>& uses,
                               std::chrono::milliseconds patience, std::stop_token stop) {
-  WL_ASSIGN_OR_RETURN(const Service service, service_at(address, stop));
-  return service.limited(kCallPatience, std::move(stop), Clock::now() + patience).count_uses(uses);
+  const Clock::time_point until = Clock::now() + patience;
+  CoordinatorAddress plain = address;
+  plain.signers.clear();  // no record is fetched
+  WL_ASSIGN_OR_RETURN(const Service service, service_at(plain, stop));
+  return service.limited(kCallPatience, std::move(stop), until).count_uses(uses);
 }
 
 absl::Status ask_coordinator(const CoordinatorAddress& address, const BundleRequest& request, const std::string& folder,

@@ -1,8 +1,11 @@
 // What a process runs is counted, and a coordinator is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <new>
 #include <thread>
 
 #include "client/fetch/client.h"
@@ -63,8 +66,7 @@ TEST_F(Uses, TimesAreInProportionToAllRuns) {
   for (int run = 0; run < 3 * UseMeter::kSampleEvery; ++run) {
     if (!meter.begin_run()) continue;
     ++timed;
-    for (int step = 0; step < 2; ++step) meter.add(0, 1000);
-    meter.end_run();
+    meter.add({2000});
   }
   EXPECT_EQ(timed, 3);
   EXPECT_EQ(meter.take().at(0), (KernelUse{kKey, 6 * UseMeter::kSampleEvery, 6000 * UseMeter::kSampleEvery}));
@@ -97,6 +99,20 @@ TEST_F(Uses, AClientTellsItsCoordinator) {
   EXPECT_EQ(told_.size(), 1u);
 }
 
+TEST_F(Uses, LaterTimesCountForLaterRuns) {
+  UseMeter meter(program_);
+  EXPECT_FALSE(meter.begin_run()) << "the first run wakes threads";
+  EXPECT_EQ(meter.take().at(0), (KernelUse{kKey, 2, 0}));
+  EXPECT_TRUE(meter.begin_run());
+  meter.add({5000});
+  EXPECT_EQ(meter.take().at(0), (KernelUse{kKey, 2, 5000}));
+  meter.begin_run();
+  EXPECT_EQ(meter.take().at(0), (KernelUse{kKey, 2, 5000})) << "no run was timed since";
+  meter.begin_run();
+  meter.add({1000});
+  EXPECT_EQ(meter.take().at(0), (KernelUse{kKey, 2, 1000}));
+}
+
 // Calls UseReporter::Tell until it was called this often, with a meter that counts a run before each call.
 std::vector<std::vector<KernelUse>> told(const Program& program, size_t calls,
                                          const std::function<absl::Status(size_t call)>& answer) {
@@ -105,10 +121,9 @@ std::vector<std::vector<KernelUse>> told(const Program& program, size_t calls,
   const auto meter = std::make_shared<UseMeter>(program);
   const auto tell = [&](const std::vector<KernelUse>& uses, std::chrono::milliseconds, const std::stop_token&) {
     all.push_back(uses);
-    const absl::Status status = answer(all.size());
     meter->begin_run();
     ++done;
-    return status;
+    return answer(all.size());
   };
   meter->begin_run();
   {
@@ -126,6 +141,49 @@ TEST_F(Uses, WhatCannotBeToldIsToldLater) {
   EXPECT_EQ(all[0].at(0).calls, 2);
   EXPECT_EQ(all[1].at(0).calls, 4);
   EXPECT_EQ(all[2].at(0).calls, 6);
+}
+
+// A call that may have been counted is not repeated, and sums stay within what the coordinator takes.
+TEST_F(Uses, WhatMayHaveArrivedIsNotToldAgain) {
+  const auto all = told(program_, 2, [](size_t) { return absl::DeadlineExceededError("slow"); });
+  EXPECT_EQ(all[1].at(0).calls, 2);
+}
+
+TEST_F(Uses, AnExceptionEndsNothing) {
+  const auto all = told(program_, 2, [](size_t call) -> absl::Status {
+    if (call == 1) throw std::bad_alloc();
+    return absl::OkStatus();
+  });
+  EXPECT_GE(all.size(), 2u);
+}
+
+// A process that a fork made has no thread of its parent's. It reports its own programs, and ends.
+TEST_F(Uses, AForkedProcessReportsOnItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer allows no thread after a fork of a process with threads";
+#endif
+  const auto meter = std::make_shared<UseMeter>(program_);
+  std::atomic<int> calls = 0;
+  auto* const reporter = new UseReporter(
+      [&](const std::vector<KernelUse>&, std::chrono::milliseconds, const std::stop_token&) {
+        ++calls;
+        return absl::OkStatus();
+      },
+      std::chrono::hours(1));
+  reporter->add(meter);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto own = std::make_shared<UseMeter>(program_);
+    own->begin_run();
+    reporter->add(own);
+    delete reporter;
+    ::_exit(calls == 1 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  delete reporter;
+  EXPECT_EQ(calls, 0) << "the parent ran nothing";
 }
 
 TEST_F(Uses, ACoordinatorThatRefusesIsNotToldAgain) {
