@@ -54,6 +54,7 @@ absl::Status Engine::start() {
   for (const JobRow& row : unfinished) {
     impl->views.begin(row.id, job_of(row));
     impl->memory.keep_anyway(row.id, plan_bytes(row.graph));
+    if (row.own && row.options.background) impl->background.job = row.id;
   }
   impl->loop.post([impl, rows = std::move(unfinished)]() mutable { impl->jobs.recover(std::move(rows)); });
   impl->loop.start(

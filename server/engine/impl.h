@@ -93,17 +93,24 @@ struct Engine::Impl {
   absl::StatusOr<std::vector<Demand>> demands(const std::vector<Device>& in_use, std::vector<RecordRow>* records);
   absl::StatusOr<std::optional<int64_t>> search_further(const RecordRow& row, int64_t trials);
   absl::StatusOr<std::optional<int64_t>> search_used(const std::vector<Device>& in_use);
+  absl::StatusOr<std::optional<int64_t>> make_missed(const std::vector<Device>& in_use);
+  absl::StatusOr<int64_t> begin_own(const JobRow& job, JobPlan plan);
+  bool is_over(const std::string& team);
+  bool is_searching();
   struct BackgroundState {
     // Used by the engine's thread only.
-    bool looking = false;        // whether the pool is choosing a kernel
-    std::optional<int64_t> job;  // id of the last job that was made
-    Clock::time_point next;      // when to look again, if the last look found nothing
+    bool looking = false;                          // whether the pool is choosing a kernel
+    std::optional<int64_t> job;                    // id of the last job that was made
+    std::optional<Clock::time_point> alone_since;  // since when that job has had no worker
+    Clock::time_point next;                        // when to look again, if the last look found nothing
     // Used by the pool's thread that chooses a kernel; there is one at a time.
     int64_t day = 0;
     std::map<std::string, double> given;  // number of trials that were made for each team on that day
     std::set<std::string> unfit;          // keys that this version cannot search further
     // For each key, how many trials its last background search asked for; the search may have failed.
     std::map<std::string, int64_t> asked;
+    bool made_last = false;      // whether the last job was made for a graph without kernels
+    std::set<std::string> made;  // graphs, by JobRow::body_hash, for which default kernels were made
   } background;
   void end_lost();  // Ends the leases of workers whose connections are lost. Called on the engine's thread.
   std::atomic<bool> leaving = false;

@@ -139,6 +139,11 @@ void Jobs::cancel(int64_t id) {
   advance(id);
 }
 
+std::optional<JobRow> Jobs::row_of(int64_t id) const {
+  const auto job = jobs_.find(id);
+  return job == jobs_.end() ? std::nullopt : std::optional(job->second.row);
+}
+
 std::vector<Device> Jobs::devices_in_use() const {
   std::vector<Device> devices;
   for (const auto& [id, job] : jobs_)
@@ -337,7 +342,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
       job.row.error = absl::Status(result.status().code(), cat(result.status().message(), why_none(job)));
     }
   }
-  if (job.row.result && !job.reverifying) options_.found(found_in(*job.row.result, job.records));
+  if (job.row.result && !job.row.own) options_.found(found_in(*job.row.result, job.records));
   const absl::Status stored = store_->finish_job(job.row, answer);
   if (!stored.ok() && job.row.error.ok()) {
     job.row.state = JobState::kFailed;

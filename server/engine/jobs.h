@@ -136,8 +136,9 @@ class Jobs : public SearchObserver {
   // `why`, since their clients would not hear of the problem otherwise.
   void worker_refused(const std::vector<Device>& devices, const absl::Status& why);
   void cancel(int64_t id);
-  std::vector<Device> devices_in_use() const;  // the devices of all jobs that are not done
-  void on_race(int64_t id);                    // Called when a race that the job waits for has ended.
+  std::optional<JobRow> row_of(int64_t id) const;  // nullopt: the job is done, or not taken up yet
+  std::vector<Device> devices_in_use() const;      // the devices of all jobs that are not done
+  void on_race(int64_t id);                        // Called when a race that the job waits for has ended.
   void tick();  // Checks budgets, ends jobs that no worker can finish, and publishes views.
 
   void on_round(const Search& search) override;

@@ -47,7 +47,7 @@ absl::StatusOr<bool> Jobs::need_wanted(ActiveJob& job) {
     added = true;
     if (is_new) ++(job.searches.contains(group.key) ? misses : hits);
   }
-  if (hits + misses > 0) options_.looked_up(hits, misses);
+  if (hits + misses > 0 && !job.row.own) options_.looked_up(hits, misses);
   return added;
 }
 
@@ -83,6 +83,8 @@ absl::Status Jobs::need(ActiveJob& job, const PlannedGroup& group, int64_t trial
 absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
                                std::optional<RecordRow> record) {
   const TuneOptions& asked = job.row.options;
+  // A client does not wait for trials that only a job in the background needs.
+  if (!asked.background && search.background) search.input.needed = std::min(search.input.needed, trials);
   if (!asked.background)
     searches_->needed_now(search);
   else if (search.jobs.empty())

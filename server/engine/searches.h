@@ -76,7 +76,8 @@ struct Search {
   bool gave_up_default = false;   // whether no promoted kernel was correct; rounds then look for any correct kernel
   // The key's record under another environment, which is verified and timed before any round.
   std::optional<KernelRecord> elsewhere;
-  // whether only jobs that verify records again need the search; its batches then have the lowest priority
+  // whether only jobs that verify records again, or that may wait (TuneOptions::background), need the search; its
+  // batches then have the lowest priority
   bool background = false;
   enum class End { kOpen, kRecord, kNothing } end = End::kOpen;
   std::set<int64_t> jobs;  // ids of the jobs that need the search
@@ -142,7 +143,7 @@ class Searches {
   // are measuring, whose trials are then lost.
   void stop(Search& search, bool cancelled, bool leased_too);
   void promote_interim(Search& search);  // Promotes the best plans so far, then goes on for other jobs.
-  // Says that a client's job needs the search, which is then no background search any more.
+  // Says that a job that may not wait needs the search, which is then no background search any more.
   void needed_now(Search& search);
   void leave(int64_t job_id);              // Removes the job from all searches. Searches without jobs are dropped.
   void leave(int64_t job_id, int64_t id);  // Removes the job from one search.

@@ -13,8 +13,8 @@ struct TeamRules {
   int64_t weight = 1;     // the team's share of the candidates handed to workers, relative to teams of its priority
   int64_t priority = 0;   // the team's priority: teams with a higher one are always served first
   int64_t most_jobs = 0;  // maximum number of unfinished jobs of the team at a time; 0: no limit
-  // Maximum number of trials in a day that the coordinator makes by itself for kernels that programs of the team run;
-  // 0: no limit.
+  // Number of trials in a day (UTC) after which the coordinator begins no further search by itself for kernels that
+  // programs of the team run; 0: no limit.
   int64_t most_background = 0;
   bool publishes = false;  // whether a kernel on which workers of two principals agree becomes shared
 };

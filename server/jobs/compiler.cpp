@@ -241,9 +241,11 @@ class RealCompiler : public Compiler {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
     WL_RETURN_IF_ERROR(fits_cover(*row, graph));
     WL_ASSIGN_OR_RETURN(Cover greedy, cover_greedy(graph, machine, {.work = work}));
-    WL_ASSIGN_OR_RETURN(Cover parts, cover_one_per_op(graph, machine, work));
     std::vector<Cover> covers(1);
     WL_ASSIGN_OR_RETURN(covers[0], row->make({graph, machine, greedy, prices, pool_of(graph, machine, work), work}));
+    // The graph of a group is not cut: its parts are not what it was cut into where it came from.
+    if (row->layout == CoverLayout::kAsGiven) return covers;
+    WL_ASSIGN_OR_RETURN(Cover parts, cover_one_per_op(graph, machine, work));
     if (row->above_greedy && covers[0].groups != greedy.groups && covers[0].groups != parts.groups)
       covers.push_back(std::move(greedy));
     covers.push_back(std::move(parts));

@@ -12,8 +12,9 @@ constexpr double kSearched = 8;
 constexpr double kTrialNs = 0.5e9;  // device time in ns that a trial takes, compilation included
 constexpr double kMonth = 30;       // days in which a search has to save as much time as it takes
 
-// The number of trials of the first search, and by how much every further one multiplies the number.
-constexpr int64_t kFirstTrials = 8, kMoreTrials = 4;
+// The number of trials of the first search, by how much every further one multiplies the number, and the largest
+// number.
+constexpr int64_t kFirstTrials = 8, kMoreTrials = 4, kMostTrials = 128;
 
 // Returns the share of the default schedule's time that the kernel's search saved; nullopt: it was not searched.
 std::optional<double> saving_of(const Demand& kernel) {
@@ -48,10 +49,11 @@ double usual_saving(const std::vector<Demand>& kernels) {
 }
 
 int64_t next_trials(const Demand& kernel) {
-  return std::max(kFirstTrials, kMoreTrials * kernel.trials);
+  return std::clamp(kMoreTrials * std::clamp<int64_t>(kernel.trials, 0, kMostTrials), kFirstTrials, kMostTrials);
 }
 
 double expected_share(const Demand& kernel, double usual) {
+  if (kernel.trials >= kMostTrials) return 0;
   const double done = static_cast<double>(std::max<int64_t>(0, kernel.trials - 1));
   const double saved = saving_of(kernel).value_or(usual);
   const double share = saved * kSearched / (kSearched + done);

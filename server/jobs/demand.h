@@ -25,17 +25,18 @@ struct Demand {
 double usual_saving(const std::vector<Demand>& kernels);
 
 // Returns the number of trials that the next search of a kernel asks for, earlier ones included: a few at first, then
-// four times as many as before.
+// four times as many as before, up to a limit.
 int64_t next_trials(const Demand& kernel);
 
 // Returns the share of the kernel's time that its next search is expected to save. A kernel with a default schedule can
 // be expected to improve as others did. One that was searched can be expected to improve by a part of what its search
-// saved, the less, the more trials it had. None can become faster than its bound.
+// saved, the less, the more trials it had. None can become faster than its bound, and none is
+// searched beyond the limit of trials.
 double expected_share(const Demand& kernel, double usual);
 
 // Returns the index of the kernel to search next; nullopt: no search would save in a month what it costs. Teams take
 // turns, so that what a team's programs say cannot keep other teams waiting: the next is the team that was given the
-// fewest trials in proportion to its weight. `given`: trials that each team was given lately; `weights`: of teams, 1 if
+// fewest trials in proportion to its weight. `given`: trials that each team was given; `weights`: of teams, 1 if
 // a team is not in it; a weight of 0 leaves the team out.
 std::optional<size_t> worth_most(const std::vector<Demand>& kernels, const std::map<std::string, double>& given,
                                  const std::map<std::string, double>& weights);

@@ -252,11 +252,15 @@ class Store {
 
   // --- Uses of kernels (uses.cpp). --- Adds what programs of a team ran to the sums of a day (days since 1970, UTC).
   // Returns how many of the keys have a record that the team may see; other keys are not stored. Sums are kept for a
-  // month.
+  // week.
   absl::StatusOr<int64_t> add_uses(const std::string& team, const std::vector<KernelUse>& uses, int64_t day);
-  // Returns the sums of the days from `since_day` on, those of most time first, and of kernels without times those of
-  // most calls.
-  absl::StatusOr<std::vector<KernelUseOfTeam>> most_used(int64_t since_day, int limit);
+  // Returns the sums of the days from `since_day` to `until_day`, those of most time first, and of kernels without
+  // times those of most calls; at most `each` of a team, so that no team hides others.
+  absl::StatusOr<std::vector<KernelUseOfTeam>> most_used(int64_t since_day, int64_t until_day, int each);
+
+  // Returns the ids of jobs since a time that found no kernels and were not to search, the last of each graph with its
+  // options, those that were asked for most often first.
+  absl::StatusOr<std::vector<int64_t>> most_missed(int64_t since_ms, int limit);
 
   // Stores devices that the upstream knows, so that jobs may be for them. Devices already stored stay unchanged.
   absl::Status put_devices(const std::vector<Device>& devices);

@@ -5,7 +5,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kKeptDays = 31;
+constexpr int64_t kKeptDays = 7;
 
 }  // namespace
 
@@ -14,7 +14,7 @@ absl::StatusOr<int64_t> Store::add_uses(const std::string& team, const std::vect
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
     known = 0;
     for (const KernelUse& use : uses) {
-      // Sums stay below 2^62, whatever clients say.
+      // The sums of a day stay below 2^62, whatever clients say.
       WL_RETURN_IF_ERROR(
           sql.run("INSERT INTO uses (team, key, day, calls, ns) SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM "
                   "records r "
@@ -24,26 +24,43 @@ absl::StatusOr<int64_t> Store::add_uses(const std::string& team, const std::vect
                   team, Blob{key_bytes(use.key)}, day, use.calls, use.ns));
       known += sql.changes();
     }
-    return sql.run("DELETE FROM uses WHERE day < ?", day - kKeptDays);
+    return sql.run("DELETE FROM uses WHERE day <= ?", day - kKeptDays);
   });
   WL_RETURN_IF_ERROR(done);
   return known;
 }
 
-absl::StatusOr<std::vector<KernelUseOfTeam>> Store::most_used(int64_t since_day, int limit) {
+absl::StatusOr<std::vector<KernelUseOfTeam>> Store::most_used(int64_t since_day, int64_t until_day, int each) {
   std::vector<KernelUseOfTeam> used;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
-        "SELECT team, key, CAST(min(total(calls), 9e18) AS INTEGER), CAST(min(total(ns), 9e18) AS INTEGER), min(day) "
-        "FROM uses WHERE day >= ? GROUP BY team, key ORDER BY total(ns) DESC, total(calls) DESC, team, "
-        "key LIMIT ?",
+        "SELECT team, key, calls, ns, first FROM (SELECT team, key, CAST(min(total(calls), 9e18) AS INTEGER) AS calls, "
+        "CAST(min(total(ns), 9e18) AS INTEGER) AS ns, min(day) AS first, row_number() OVER (PARTITION BY team ORDER BY "
+        "total(ns) DESC, total(calls) DESC, key) AS place FROM uses WHERE day BETWEEN ?1 AND ?2 GROUP BY team, key) "
+        "WHERE place <= ?3 ORDER BY ns DESC, calls DESC, team, key",
         [&](const Sql::Row& row) {
           used.push_back({row.text(0), {hex_of(row.text(1)), row.integer(2), row.integer(3)}, row.integer(4)});
           return true;
         },
-        since_day, limit);
+        since_day, until_day, each);
   }));
   return used;
+}
+
+absl::StatusOr<std::vector<int64_t>> Store::most_missed(int64_t since_ms, int limit) {
+  std::vector<int64_t> ids;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        "SELECT max(id) FROM jobs INDEXED BY jobs_missed WHERE state = 5 AND created_ms >= ? GROUP BY body_hash ORDER "
+        "BY "
+        "count(*) DESC, max(id) DESC LIMIT ?",
+        [&](const Sql::Row& row) {
+          ids.push_back(row.integer(0));
+          return true;
+        },
+        since_ms, limit);
+  }));
+  return ids;
 }
 
 }  // namespace wl

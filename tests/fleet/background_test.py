@@ -2,10 +2,13 @@
 """A coordinator searches further what programs run, while nobody waits for its workers: a program of the C library runs a kernel with a
 default schedule, the coordinator is told and searches it, also after it was killed; with no_counts it is told nothing."""
 
+import contextlib
 import ctypes
 import os
 import signal
+import sqlite3
 import sys
+import time
 
 import graphs
 from harness import BIN, Scratch, expect, until
@@ -31,8 +34,6 @@ class Request(ctypes.Structure):
 
 def program(graph, server, no_counts):
     """Loads the kernels of a graph from a coordinator, and runs them for some seconds."""
-    import time
-
     library = ctypes.CDLL(str(BIN.parent / "libwarploom.so"))
     library.warploom_status_message.restype = ctypes.c_char_p
 
@@ -84,6 +85,8 @@ def main():
         fleet.run_program(scratch.path("EXP.graph"), no_counts=True)
         before = fleet.listed("records")
         expect(len(before) == 1, before)
+        with contextlib.closing(sqlite3.connect(f"file:{scratch.path('a.db')}?mode=ro", uri=True)) as store:
+            expect(store.execute("SELECT count(*) FROM uses").fetchone() == (0,), "it said nothing of what it ran")
         fleet.run_program(scratch.path("SOFTMAX.graph"), no_counts=False)
         # What was counted is stored, so the next process of the coordinator goes on with it.
         fleet.coordinator.process.send_signal(signal.SIGKILL)

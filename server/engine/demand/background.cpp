@@ -14,8 +14,10 @@
 namespace wl {
 namespace {
 
-constexpr int kMostLooked = 1024;  // number of kernels, those of most time, among which the next is chosen
-constexpr int64_t kDays = 7;       // number of days whose uses count
+constexpr int kMostLooked = 256;  // number of kernels of each team, those of most time, among which one is chosen
+constexpr int64_t kMostTrials = 1'000'000;  // more trials of a record count as this many
+constexpr int64_t kDays = 7;                // number of days whose uses count
+constexpr int kMostMissed = 64;  // number of graphs without kernels, those asked for most, that are considered
 constexpr auto kLookEvery = std::chrono::minutes(1);  // time between two looks that found nothing to search
 
 // Whether the hour of a local time is one of the given hours; all are if both are equal.
@@ -41,19 +43,24 @@ TuneOptions options_for(const KernelRecord& record, bool cold, int64_t trials) {
   return options;
 }
 
-JobRow job_for(const RecordRow& row, TuneOptions options) {
+JobRow own_job(const std::string& team, const std::string& label, const std::string& graph, TuneOptions options) {
   std::random_device random;
   JobRow job;
   job.own = true;
-  job.team = row.team;
+  job.team = team;
   job.request_id = absl::StrFormat("background-%08x%08x%08x%08x", random(), random(), random(), random());
-  job.label = fitted(cat("background: ", describe_group(row.record.graph)), TextKind::kName, kMostName);
-  job.graph = row.record.graph;
+  job.label = fitted(label, TextKind::kName, kMostName);
+  job.graph = graph;
   job.device = options.device;
   job.options = std::move(options);
   job.state = JobState::kRunning;
   job.created_ms = job.started_ms = unix_ms_now();
   return job;
+}
+
+bool is_in_use(const std::vector<Device>& in_use, const Device& device) {
+  return std::any_of(in_use.begin(), in_use.end(),
+                     [&](const Device& other) { return serves(other, device) || serves(device, other); });
 }
 
 double bound_of(const KernelRecord& record) {
@@ -68,28 +75,28 @@ double bound_of(const KernelRecord& record) {
 absl::StatusOr<std::vector<Demand>> Engine::Impl::demands(const std::vector<Device>& in_use,
                                                           std::vector<RecordRow>* records) {
   const int64_t today = options.today();
-  WL_ASSIGN_OR_RETURN(const auto used, store->most_used(today - kDays + 1, kMostLooked));
+  WL_ASSIGN_OR_RETURN(const auto used, store->most_used(today - kDays + 1, today, kMostLooked));
   std::vector<Demand> found;
   for (const KernelUseOfTeam& each : used) {
+    if (loop.leaving()) return absl::CancelledError("the coordinator stops");
     if (background.unfit.contains(each.use.key)) continue;
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> row, store->record_by_key(each.use.key, "", {.team = each.team}));
     if (!row || !row->record.device.libraries.empty()) continue;
     const KernelRecord& record = row->record;
-    const bool taken = std::any_of(in_use.begin(), in_use.end(), [&](const Device& other) {
-      return serves(other, record.device) || serves(record.device, other);
-    });
-    if (taken || workers.serving(record.device, row->team) == 0) continue;
+    if (is_in_use(in_use, record.device) || workers.serving(record.device, row->team) == 0) continue;
     const double best_ns = undisturbed_ns(record.samples_ns);
     const double ns =
         each.use.ns > 0 ? static_cast<double>(each.use.ns) : static_cast<double>(each.use.calls) * best_ns;
     const auto asked = background.asked.find(each.use.key);
-    found.push_back({.team = each.team,
-                     .key = each.use.key,
-                     .ns_per_day = ns / static_cast<double>(today - each.first_day + 1),
-                     .best_ns = best_ns,
-                     .default_ns = undisturbed_ns(record.default_samples_ns),
-                     .bound_ns = bound_of(record),
-                     .trials = std::max(record.trials_asked, asked == background.asked.end() ? 0 : asked->second)});
+    found.push_back(
+        {.team = each.team,
+         .key = each.use.key,
+         .ns_per_day = ns / static_cast<double>(std::max<int64_t>(1, today - each.first_day + 1)),
+         .best_ns = best_ns,
+         .default_ns = undisturbed_ns(record.default_samples_ns),
+         .bound_ns = bound_of(record),
+         .trials = std::clamp<int64_t>(
+             std::max(record.trials_asked, asked == background.asked.end() ? 0 : asked->second), 0, kMostTrials)});
     records->push_back(*std::move(row));
   }
   return found;
@@ -100,54 +107,112 @@ absl::StatusOr<std::vector<Demand>> Engine::Impl::demands(const std::vector<Devi
 absl::StatusOr<std::optional<int64_t>> Engine::Impl::search_further(const RecordRow& row, int64_t trials) {
   const absl::StatusOr<Winner> winner = winner_of(row.record, row.record.device);
   if (!winner.ok()) return std::nullopt;
-  const JobRow job = job_for(row, options_for(row.record, winner->cold, trials));
+  const JobRow job = own_job(row.team, cat("background: ", describe_group(row.record.graph)), row.record.graph,
+                             options_for(row.record, winner->cold, trials));
   Work work(waiting_for(job.options, std::nullopt, loop, {}));
   absl::StatusOr<JobPlan> plan = timed_plan(job, job.options, *compiler, {}, &work);
   if (absl::IsCancelled(plan.status())) return plan.status();
   if (!plan.ok() || plan->levels[0].launches.size() != 1 ||
       plan->groups[plan->levels[0].launches[0].group].key != row.record.key)
     return std::nullopt;
+  return begin_own(job, *std::move(plan));
+}
+
+absl::StatusOr<int64_t> Engine::Impl::begin_own(const JobRow& job, JobPlan plan) {
   WL_ASSIGN_OR_RETURN(JobRow made, store->create_job(job));
   log_line(spdlog::level::info, "job created", fields_of(made));
   views.begin(made.id, job_of(made));
-  loop.post([this, made, plan = *std::move(plan)]() mutable { jobs.adopt(std::move(made), std::move(plan)); });
+  loop.post([this, made, plan = std::move(plan)]() mutable { jobs.adopt(std::move(made), std::move(plan)); });
   return made.id;
+}
+
+// Whether a team was given as many trials on this day as its rules allow.
+bool Engine::Impl::is_over(const std::string& team) {
+  const int64_t most = options.rules(team).most_background;
+  return most > 0 && background.given[team] >= static_cast<double>(most);
+}
+
+// Makes a job for a graph whose kernels clients asked for in vain: default kernels, verified, of which programs then
+// say what they run. nullopt: there is no such graph, or each had such a job.
+absl::StatusOr<std::optional<int64_t>> Engine::Impl::make_missed(const std::vector<Device>& in_use) {
+  const int64_t week_ms = kDays * 86'400'000;
+  WL_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, store->most_missed(unix_ms_now() - week_ms, kMostMissed));
+  for (const int64_t id : ids) {
+    WL_ASSIGN_OR_RETURN(std::optional<JobRow> missed, store->job(id));
+    if (!missed || !missed->device || is_in_use(in_use, *missed->device)) continue;
+    if (workers.serving(*missed->device, missed->team) == 0 || is_over(missed->team)) continue;
+    if (!background.made.insert(missed->body_hash).second) continue;
+    TuneOptions asked = missed->options;
+    asked.device = missed->device;
+    asked.require_cached = false;
+    asked.trials = 1;
+    asked.kernels_alone = true;
+    asked.background = true;
+    JobRow job = own_job(missed->team, cat("background: ", missed->label), missed->graph, std::move(asked));
+    Work work(waiting_for(job.options, std::nullopt, loop, {}));
+    absl::StatusOr<JobPlan> plan = timed_plan(job, job.options, *compiler, {}, &work);
+    if (absl::IsCancelled(plan.status())) return plan.status();
+    if (!plan.ok()) continue;
+    background.given[missed->team] += static_cast<double>(plan->groups.size());
+    return begin_own(job, *std::move(plan));
+  }
+  return std::nullopt;
 }
 
 // Chooses the kernel to search next and makes its job. nullopt: none is worth it.
 absl::StatusOr<std::optional<int64_t>> Engine::Impl::search_used(const std::vector<Device>& in_use) {
   const int64_t today = options.today();
   if (std::exchange(background.day, today) != today) background.given.clear();
-  for (;;) {
-    std::vector<RecordRow> records;
-    WL_ASSIGN_OR_RETURN(const std::vector<Demand> kernels, demands(in_use, &records));
+  // Graphs without kernels take turns with searches, since it is not known how much time they take.
+  if (!background.made_last) {
+    WL_ASSIGN_OR_RETURN(const std::optional<int64_t> job, make_missed(in_use));
+    background.made_last = job.has_value();
+    if (job) return job;
+  }
+  background.made_last = false;
+  std::vector<RecordRow> records;
+  WL_ASSIGN_OR_RETURN(std::vector<Demand> kernels, demands(in_use, &records));
+  while (!loop.leaving()) {
     std::map<std::string, double> weights;
-    for (const Demand& kernel : kernels) {
-      const TeamRules rules = options.rules(kernel.team);
-      const bool over =
-          rules.most_background > 0 && background.given[kernel.team] >= static_cast<double>(rules.most_background);
-      weights[kernel.team] = over ? 0 : static_cast<double>(rules.weight);
-    }
+    for (const Demand& kernel : kernels)
+      weights[kernel.team] = is_over(kernel.team) ? 0 : static_cast<double>(options.rules(kernel.team).weight);
     const std::optional<size_t> next = worth_most(kernels, background.given, weights);
-    if (!next) return std::nullopt;
+    if (!next) break;
     const Demand& kernel = kernels[*next];
     const int64_t trials = next_trials(kernel);
     WL_ASSIGN_OR_RETURN(const std::optional<int64_t> job, search_further(records[*next], trials));
-    if (!job) {
-      background.unfit.insert(kernel.key);
-      continue;
+    if (job) {
+      background.given[kernel.team] += static_cast<double>(trials - kernel.trials);
+      background.asked[kernel.key] = trials;
+      return job;
     }
-    background.given[kernel.team] += static_cast<double>(trials - kernel.trials);
-    background.asked[kernel.key] = trials;
-    return job;
+    background.unfit.insert(kernel.key);
+    kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(*next));
+    records.erase(records.begin() + static_cast<std::ptrdiff_t>(*next));
   }
+  return std::nullopt;
+}
+
+// Whether the last job has not ended. One whose workers have all gone would not end by itself, since it has no budget:
+// it is cancelled after a while.
+bool Engine::Impl::is_searching() {
+  const auto view = background.job ? views.find(*background.job) : nullptr;
+  if (view == nullptr || is_done(view->state)) return false;
+  const auto row = jobs.row_of(*background.job);
+  const bool served = !row || !row->device || workers.serving(*row->device, row->team) > 0;
+  if (served) background.alone_since.reset();
+  if (!served && !background.alone_since) background.alone_since = Clock::now();
+  if (served || Clock::now() - *background.alone_since < workers.away()) return true;
+  background.alone_since.reset();
+  if (const absl::Status noted = store->set_job_cancelling(*background.job); !noted.ok()) return true;
+  jobs.cancel(*background.job);
+  return true;
 }
 
 void Engine::Impl::look_for_demand() {
   if (!options.background.on || background.looking || leases.draining()) return;
   // After a job another may follow at once; if there was nothing to search, some time passes first.
-  const auto view = background.job ? views.find(*background.job) : nullptr;
-  if (view != nullptr && !is_done(view->state)) return;
+  if (is_searching()) return;
   const bool again = std::exchange(background.job, std::nullopt).has_value();
   if (!again && Clock::now() < background.next) return;
   if (!is_within(options.background, std::time(nullptr))) return;

@@ -129,9 +129,9 @@ absl::Status Searches::promote(const Search& search, const KernelRecord& record)
 }
 
 absl::Status Searches::take_record(Search& search, const KernelRecord& record, bool transferred) {
-  if (search.stop) {
-    // If the search was cut short, its record does not replace a faster one, such as the record that --retune searches
-    // anew.
+  if (search.stop || search.background) {
+    // If the search was cut short, or if nobody asked for it, its record does not replace a faster one, such as the
+    // record that --retune searches anew, or one that another team or coordinator has made.
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> known,
                         store_->record_by_key(record.key, record.environment, {.team = search.row.team}));
     if (known && undisturbed_ns(known->record.samples_ns) <= undisturbed_ns(record.samples_ns)) {

@@ -85,7 +85,7 @@ void Jobs::advance_reverifying(ActiveJob& job) {
 bool Jobs::others_wait(const ActiveJob& job) const {
   return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& item) {
     const ActiveJob& other = item.second;
-    if (other.row.graph.empty() || !other.row.device) return false;
+    if (other.row.graph.empty() || other.row.options.background || !other.row.device) return false;
     return serves(*job.row.device, *other.row.device) || serves(*other.row.device, *job.row.device);
   });
 }

@@ -86,6 +86,38 @@ TEST(Background, NothingIsSearchedUnlessItIsOn) {
   EXPECT_EQ(other.name, "jobs/2");
 }
 
+// Nobody asked for the search, so it makes nothing slower.
+TEST(Background, AFasterRecordStays) {
+  Scratch scratch;
+  Service service(with_background(scratch.path("a.db")));
+  std::atomic<bool> slow = false;
+  FakeWorker worker(service.channel, "w", {.judge = [&](const Batch&, Trial* trial) {
+                      for (int64_t& ns : trial->samples_ns) ns *= slow ? 3 : 1;
+                    }});
+  const Job job = service.run("r", trials(8), one_op(8));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  const std::string key = job.result->groups[0].key;
+  const std::string digest = service.record(key)->digest;
+  slow = true;
+  EXPECT_EQ(count_uses(service, {{key, 10, 100 * kHourNs}}), 1);
+  ASSERT_EQ(ended_job(service, 2).state, JobState::kSucceeded);
+  EXPECT_EQ(service.record(key)->digest, digest);
+}
+
+// A graph that clients asked for in vain gets default kernels, so that they are there when it is asked for again.
+TEST(Background, WhatWasMissedIsMade) {
+  Scratch scratch;
+  Service service(with_background(scratch.path("a.db")));
+  FakeWorker worker(service.channel, "w");
+  ASSERT_EQ(service.run("first", trials(1), one_op(8)).state, JobState::kSucceeded);  // the device is known
+  TuneOptions asked = trials(0);
+  asked.require_cached = true;
+  ASSERT_EQ(service.run("missed", asked, one_op(16)).state, JobState::kNotCached);
+  const Job made = ended_job(service, 3);
+  ASSERT_EQ(made.state, JobState::kSucceeded) << made.error;
+  EXPECT_EQ(service.run("again", asked, one_op(16)).state, JobState::kSucceeded);
+}
+
 // Of two ready batches, a worker gets that of the job for which a client waits, although the other was ready earlier.
 TEST(Background, ClientsComeFirst) {
   Scratch scratch;

@@ -30,10 +30,13 @@ Demand searched(const std::string& key, double hours, int64_t trials, double sav
 TEST(Worth, ASearchFindsLessTheMoreTrialsThereWere) {
   EXPECT_DOUBLE_EQ(expected_share(kernel("", "a", 1), 0.5), 0.5);
   EXPECT_DOUBLE_EQ(expected_share(searched("a", 1, 9, 0.4), 0.5), 0.2) << "half of what it saved so far";
-  EXPECT_LT(expected_share(searched("a", 1, 128, 0.4), 0.5), 0.05);
+  EXPECT_LT(expected_share(searched("a", 1, 127, 0.4), 0.5), 0.05);
+  EXPECT_EQ(expected_share(searched("a", 1, 128, 0.4), 0.5), 0) << "there is an end";
   EXPECT_EQ(expected_share(searched("a", 1, 9, 0), 0.5), 0) << "eight trials found nothing";
   EXPECT_EQ(next_trials(kernel("", "a", 1)), 8);
   EXPECT_EQ(next_trials(kernel("", "a", 1, 32)), 128);
+  EXPECT_EQ(next_trials(kernel("", "a", 1, INT64_MAX)), 128);
+  EXPECT_EQ(next_trials(kernel("", "a", 1, INT64_MIN)), 8);
 }
 
 TEST(Worth, NoKernelBecomesFasterThanItsBound) {
