@@ -12,9 +12,11 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "compiler/base/sha256.h"
 #include "server/store/store.h"
+#include "tests/server/outside.h"
 #include "tests/server/service.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/scratch.h"
@@ -50,13 +52,25 @@ TEST(Preemption, CondemnsNobodyAndFailsNoJob) {
   const auto job = service.create("r", trials(16));
   ASSERT_TRUE(job.ok()) << job.status();
   int lost = 0;
-  std::atomic<bool> lose = true;
-  for (int i = 0; i < 50; ++i) {
+  const auto counted = [&](const char* what) {
+    return number_in(scratch.path("a.db"), cat("SELECT count(*) FROM ", what));
+  };
+  // Waits until a batch is ready, and returns whether there is one: none follows once the job is done.
+  const auto goes_on = [&] {
+    for (;;) {
+      if (counted("batches WHERE state = 'ready'") > 0) return true;
+      const auto seen = service.create("r", trials(16));
+      if (!seen.ok() || is_done(seen->state)) return false;
+      std::this_thread::yield();
+    }
+  };
+  for (int i = 0; i < 50 && goes_on(); ++i) {
     // Each batch is lost twice. Then comes a worker that lives for one batch: in its second batch it waits until it is
     // asked to stop.
     lost += take_and_vanish(service, "w") && take_and_vanish(service, "w") ? 2 : 0;
     std::atomic<int> left = 1;
     std::latch one(1), asked(1);
+    const int64_t before = counted("trials");
     FakeWorker worker(service.channel, "w", {.before = [&](const Batch&) {
                         if (left.fetch_sub(1) == 1)
                           one.count_down();
@@ -64,12 +78,11 @@ TEST(Preemption, CondemnsNobodyAndFailsNoJob) {
                           asked.wait();
                       }});
     one.wait();
+    // A worker that is asked to stop gives back what it is measuring, so its first batch has to be stored before.
+    while (counted("trials") == before) std::this_thread::yield();
     worker.request_stop();
     asked.count_down();
     (void)worker.stop();
-    const auto seen = service.create("r", trials(16));
-    ASSERT_TRUE(seen.ok()) << seen.status();
-    if (is_done(seen->state)) break;
   }
   FakeWorker worker(service.channel, "w");
   const Job done = service.watch(job->name).back();
