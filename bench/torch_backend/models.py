@@ -23,6 +23,13 @@ def resnet50():
 
 
 @maker
+def mobilenet_v3():
+    import torchvision
+
+    return torchvision.models.mobilenet_v3_large(), image()
+
+
+@maker
 def vit_b_16():
     import torch
     import torchvision
