@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -73,7 +72,8 @@ struct UseReporter::Running {
     std::erase_if(meters_, [this](const std::shared_ptr<UseMeter>& meter) {
       // Whether the meter is only held here must be known before its counts are taken.
       const bool last = meter.use_count() == 1;
-      std::atomic_thread_fence(std::memory_order_acquire);
+      // Ending another reference acquires what those wrote that have ended theirs.
+      std::shared_ptr<UseMeter>(meter).reset();
       for (KernelUse& use : meter->take()) {
         KernelUse& sum = untold_[use.key];
         sum.calls = std::min(sum.calls + use.calls, kMost);
