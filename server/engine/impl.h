@@ -114,6 +114,7 @@ struct Engine::Impl {
   } background;
   void end_lost();  // Ends the leases of workers whose connections are lost. Called on the engine's thread.
   std::atomic<bool> leaving = false;
+  std::atomic<bool> told = false;  // whether a program has said what it runs since the coordinator started
   // When look_for_winners() last ran, by device, environment and team of the worker; used by the engine's thread only.
   std::map<std::string, Clock::time_point> looked;
 };

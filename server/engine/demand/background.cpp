@@ -232,7 +232,11 @@ void Engine::Impl::look_for_demand() {
 }
 
 absl::StatusOr<int64_t> Engine::count_uses(const std::string& team, const std::vector<KernelUse>& uses) {
-  return impl_->store->add_uses(team, uses, impl_->options.today());
+  auto known = impl_->store->add_uses(team, uses, impl_->options.today());
+  // The first report to this process need not wait until the next look.
+  if (known.ok() && *known > 0 && !impl_->told.exchange(true))
+    impl_->loop.post([impl = impl_.get()] { impl->background.next = {}; });
+  return known;
 }
 
 }  // namespace wl
