@@ -5,8 +5,11 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <random>
 
+#include "compiler/base/names.h"
 #include "compiler/ir/text.h"
+#include "proto/limits.h"
 #include "server/engine/impl.h"
 
 namespace wl {
@@ -102,6 +105,22 @@ std::function<absl::Status()> waiting_for(const TuneOptions& asked, std::optiona
               "give a longer --budget, a smaller graph or another --cover"));
     return absl::OkStatus();
   };
+}
+
+JobRow own_job(const std::string& kind, const std::string& team, const std::string& label, TuneOptions options,
+               const std::string& graph) {
+  std::random_device random;
+  JobRow job;
+  job.own = true;
+  job.team = team;
+  job.request_id = absl::StrFormat("%s-%08x%08x%08x%08x", kind, random(), random(), random(), random());
+  job.label = fitted(label, TextKind::kName, kMostName);
+  job.graph = graph;
+  job.device = options.device;
+  job.options = std::move(options);
+  job.state = JobState::kRunning;
+  job.created_ms = job.started_ms = unix_ms_now();
+  return job;
 }
 
 absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers,

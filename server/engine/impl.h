@@ -126,6 +126,10 @@ struct NewJob {
   std::string result_id;  // id under which the job's result is stored for later jobs; empty: it is not stored for them
   int64_t hits = 0, misses = 0;  // numbers of the job's groups with and without a sufficient record in the store
 };
+// Returns a running job that the coordinator makes by itself (JobRow::own), for options that name its device. `kind`:
+// beginning of its request_id. `graph`: empty for a job that verifies winners again.
+JobRow own_job(const std::string& kind, const std::string& team, const std::string& label, TuneOptions options,
+               const std::string& graph = "");
 // Answers a job from the store, or plans it. Records and devices that the store lacks are looked for at the upstream
 // first. If the device is not known yet, the job stays queued, which is no error.
 absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers,

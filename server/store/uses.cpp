@@ -51,9 +51,8 @@ absl::StatusOr<std::vector<int64_t>> Store::most_missed(int64_t since_ms, int li
   std::vector<int64_t> ids;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
-        "SELECT max(id) FROM jobs INDEXED BY jobs_missed WHERE state = 5 AND created_ms >= ? GROUP BY body_hash ORDER "
-        "BY "
-        "count(*) DESC, max(id) DESC LIMIT ?",
+        "SELECT max(id) FROM jobs INDEXED BY jobs_missed WHERE state = 5 AND created_ms >= ? GROUP BY body_hash "
+        "ORDER BY count(*) DESC, max(id) DESC LIMIT ?",
         [&](const Sql::Row& row) {
           ids.push_back(row.integer(0));
           return true;

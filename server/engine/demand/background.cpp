@@ -1,11 +1,9 @@
 // Searches kernels that programs run, while nobody waits for the workers (docs/design/service.md#background-searches).
 #include <ctime>
-#include <random>
 
 #include "compiler/base/names.h"
 #include "compiler/ir/text.h"
 #include "compiler/model/roofline.h"
-#include "proto/limits.h"
 #include "server/engine/devices.h"
 #include "server/engine/impl.h"
 #include "server/jobs/demand.h"
@@ -41,21 +39,6 @@ TuneOptions options_for(const KernelRecord& record, bool cold, int64_t trials) {
   options.cold = cold;
   options.trials = trials;
   return options;
-}
-
-JobRow own_job(const std::string& team, const std::string& label, const std::string& graph, TuneOptions options) {
-  std::random_device random;
-  JobRow job;
-  job.own = true;
-  job.team = team;
-  job.request_id = absl::StrFormat("background-%08x%08x%08x%08x", random(), random(), random(), random());
-  job.label = fitted(label, TextKind::kName, kMostName);
-  job.graph = graph;
-  job.device = options.device;
-  job.options = std::move(options);
-  job.state = JobState::kRunning;
-  job.created_ms = job.started_ms = unix_ms_now();
-  return job;
 }
 
 bool is_in_use(const std::vector<Device>& in_use, const Device& device) {
@@ -107,8 +90,8 @@ absl::StatusOr<std::vector<Demand>> Engine::Impl::demands(const std::vector<Devi
 absl::StatusOr<std::optional<int64_t>> Engine::Impl::search_further(const RecordRow& row, int64_t trials) {
   const absl::StatusOr<Winner> winner = winner_of(row.record, row.record.device);
   if (!winner.ok()) return std::nullopt;
-  const JobRow job = own_job(row.team, cat("background: ", describe_group(row.record.graph)), row.record.graph,
-                             options_for(row.record, winner->cold, trials));
+  const JobRow job = own_job("background", row.team, cat("background: ", describe_group(row.record.graph)),
+                             options_for(row.record, winner->cold, trials), row.record.graph);
   Work work(waiting_for(job.options, std::nullopt, loop, {}));
   absl::StatusOr<JobPlan> plan = timed_plan(job, job.options, *compiler, {}, &work);
   if (absl::IsCancelled(plan.status())) return plan.status();
@@ -148,7 +131,8 @@ absl::StatusOr<std::optional<int64_t>> Engine::Impl::make_missed(const std::vect
     asked.trials = 1;
     asked.kernels_alone = true;
     asked.background = true;
-    JobRow job = own_job(missed->team, cat("background: ", missed->label), missed->graph, std::move(asked));
+    JobRow job =
+        own_job("background", missed->team, cat("background: ", missed->label), std::move(asked), missed->graph);
     Work work(waiting_for(job.options, std::nullopt, loop, {}));
     absl::StatusOr<JobPlan> plan = timed_plan(job, job.options, *compiler, {}, &work);
     if (absl::IsCancelled(plan.status())) return plan.status();

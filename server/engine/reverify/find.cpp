@@ -1,10 +1,8 @@
 // Finds the winners to verify again: records of the same device with other compilers or another driver.
 #include <algorithm>
-#include <random>
 
 #include "absl/strings/str_join.h"
 #include "compiler/base/names.h"
-#include "proto/limits.h"
 #include "server/engine/devices.h"
 #include "server/engine/impl.h"
 #include "server/jobs/job_plan.h"
@@ -72,21 +70,14 @@ absl::Status look_at(Store& store, const RecordRow& row, Looking& looking, Found
 JobRow job_for(const Device& device, const std::string& team, const std::vector<ReverifiedRow>& rows) {
   std::set<std::string> before;
   for (const ReverifiedRow& row : rows) before.insert(row.environment_before);
-  std::random_device random;
-  JobRow job;
-  job.own = true;
-  job.team = team;
-  job.request_id = absl::StrFormat("reverify-%08x%08x%08x%08x", random(), random(), random(), random());
-  job.label = fitted(cat("reverify: ", rows.size(), rows.size() == 1 ? " kernel of " : " kernels of ",
-                         absl::StrJoin(before, " and "), " with ", environment_of(device)),
-                     TextKind::kName, kMostName);
-  job.options.target = device.target;
-  job.options.trials = 1;
-  job.options.device = device;
-  job.device = device;
-  job.state = JobState::kRunning;
-  job.created_ms = job.started_ms = unix_ms_now();
-  return job;
+  TuneOptions options;
+  options.target = device.target;
+  options.trials = 1;
+  options.device = device;
+  return own_job("reverify", team,
+                 cat("reverify: ", rows.size(), rows.size() == 1 ? " kernel of " : " kernels of ",
+                     absl::StrJoin(before, " and "), " with ", environment_of(device)),
+                 std::move(options));
 }
 
 }  // namespace
