@@ -162,6 +162,7 @@ EngineOptions Coordinator::Impl::engine_options(const CoordinatorOptions& option
   if (signing != nullptr) {
     jobs.build = options.build;
     jobs.vouch = [this](KernelRecord* record) { signing->sign_as_built(record); };
+    jobs.is_ours = [own = own_and({})](const KernelRecord& record) { return check_signature(record, own).ok(); };
   }
   jobs.promoted = [this](const std::string& key) {
     replies->drop(key);

@@ -32,6 +32,11 @@ bool any_serves(const std::vector<Device>& worker, const Device& wanted) {
   return std::any_of(worker.begin(), worker.end(), [&](const Device& own) { return serves(own, wanted); });
 }
 
+bool is_in_use(const std::vector<Device>& in_use, const Device& device) {
+  return std::any_of(in_use.begin(), in_use.end(),
+                     [&](const Device& other) { return serves(other, device) || serves(device, other); });
+}
+
 bool serves_team(const std::string& worker, const std::string& wanted) {
   return worker.empty() || worker == wanted;
 }

@@ -14,6 +14,8 @@ namespace wl {
 // for it.
 bool serves(const Device& worker, const Device& wanted);
 bool any_serves(const std::vector<Device>& worker, const Device& wanted);
+// Whether one of the devices may be the same machine as `device`: a worker with one may do what is for the other.
+bool is_in_use(const std::vector<Device>& in_use, const Device& device);
 // Returns the class of a device: devices of one class serve the same batches of a team.
 std::string class_of(const Device& device, const std::string& team);
 // Whether a worker of the team `worker` serves jobs of the team `wanted`; a worker without a team ("") serves all jobs.

@@ -75,6 +75,8 @@ struct EngineOptions : EngineSettings {
   // Adds the coordinator's signed statement that build() makes the record's object from its source. Called on the
   // engine's thread.
   std::function<void(KernelRecord*)> vouch = {};
+  // Whether this coordinator may sign a stored record again: it signs nothing, or the record has its signature.
+  std::function<bool(const KernelRecord&)> is_ours = [](const KernelRecord&) { return true; };
   Build build = {};  // compiles promoted kernels on threads of the pool, which takes seconds; empty: none is compiled
   // Called on the engine's thread when a key has a new record.
   std::function<void(const std::string& key)> promoted = {};

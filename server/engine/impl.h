@@ -94,6 +94,7 @@ struct Engine::Impl {
   absl::StatusOr<std::optional<int64_t>> search_further(const RecordRow& row, int64_t trials);
   absl::StatusOr<std::optional<int64_t>> search_used(const std::vector<Device>& in_use);
   absl::StatusOr<std::optional<int64_t>> make_missed(const std::vector<Device>& in_use);
+  absl::StatusOr<std::optional<int64_t>> try_in_place(const std::vector<Device>& in_use);  // demand/in_place.cpp
   absl::StatusOr<int64_t> begin_own(const JobRow& job, JobPlan plan);
   bool is_over(const std::string& team);
   bool is_searching();

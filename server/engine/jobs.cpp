@@ -169,6 +169,7 @@ void Jobs::tick(ActiveJob& job) {
                                              asked.target, " has registered; start one and ask again")));
   }
   if (job.reverifying) return advance_reverifying(job);
+  if (job.in_place) return advance_in_place(job);
   // The last part of the budget is left for promotions: a tenth of it, but at most two seconds for every group that
   // has a search. So searches are stopped when that part begins.
   const double reserve = std::min(asked.budget_s / 10, 2.0 * static_cast<double>(job.searches.size()));
@@ -265,6 +266,7 @@ void Jobs::advance(int64_t job_id) {
   if (at == jobs_.end() || !at->second.plan) return;
   ActiveJob& job = at->second;
   if (job.reverifying) return advance_reverifying(job);
+  if (job.in_place) return advance_in_place(job);
   if (busy(job)) return publish(job);
   const bool hurried = job.row.cancelling || job.stopping;
   if (!hurried && !job.refined && chooses_again(job.row.options, *compiler_)) return refine(job);
@@ -325,7 +327,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
   if (job.plan) job.row.trials = progress_of(job, *searches_).trials_done;
   job.row.cached = job.plan && !job.reverifying && job.searched.empty() && job.searches.empty();
   std::string answer;
-  if (job.plan && (state == JobState::kSucceeded || state == JobState::kCancelled)) {
+  if (job.plan && !job.in_place && (state == JobState::kSucceeded || state == JobState::kCancelled)) {
     auto result = job.reverifying ? reverified_result(*job.plan, job.records, job.transferred)
                                   : assemble(*job.plan, job.records, job.searched, job.transferred);
     if (result.ok()) {

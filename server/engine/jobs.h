@@ -19,6 +19,7 @@
 #include "server/engine/job_views.h"
 #include "server/engine/races.h"
 #include "server/engine/searches.h"
+#include "server/jobs/in_place.h"
 #include "server/jobs/wanted.h"
 #include "server/jobs/whole.h"
 
@@ -32,6 +33,15 @@ constexpr auto kPromotesFor = std::chrono::seconds(5), kMostPromotes = std::chro
 // the plan how many seconds the call took.
 absl::StatusOr<JobPlan> timed_plan(const JobRow& row, const TuneOptions& options, const Compiler& compiler,
                                    const CoverPrices& prices, Work* work);
+
+// A kernel that replaced another one, and the programs in which it is tried, with those that were timed so far.
+struct InPlaceTrial {
+  ReplacedRow row;
+  Device device;
+  KernelRecord before;  // the replaced record
+  std::vector<std::pair<std::string, ProgramBatch>> programs;
+  std::vector<TimedProgram> timed;
+};
 
 struct ActiveJob {
   JobRow row;
@@ -76,6 +86,8 @@ struct ActiveJob {
     std::set<std::string> settled;  // keys of the winners whose outcome is stored
   };
   std::optional<Reverifying> reverifying;
+  // State of a job that tries a kernel in programs (demand/in_place.cpp); its plan is empty. Null: the job is another.
+  std::shared_ptr<InPlaceTrial> in_place;
 
   // State of choosing the cover again with measured times (refine.cpp).
   CoverPrices prices;
@@ -131,6 +143,8 @@ class Jobs : public SearchObserver {
   // Takes up a job; called again for a job that had no device so far. `plan`: the job's plan, if it was made already.
   // `caller`: the client's name, by which callers take turns; "": not known any more.
   void adopt(JobRow row, std::optional<JobPlan> plan, const std::string& caller = "");
+  // Begins a job that tries a kernel in programs. `row`: stored, with an empty graph.
+  void try_in_place(JobRow row, std::shared_ptr<InPlaceTrial> trial);
   void plan_queued();  // Called when a worker has registered: plans the jobs that had no device so far.
   // Called when the store could not register a worker with these devices. Jobs that have no other worker fail with
   // `why`, since their clients would not hear of the problem otherwise.
@@ -191,6 +205,9 @@ class Jobs : public SearchObserver {
   absl::Status settle(ActiveJob& job, const std::string& key, const std::string& why);
   bool others_wait(const ActiveJob& job) const;
   void lose(ActiveJob& job, const std::string& key, const absl::Status& why);
+  // Defined in demand/in_place.cpp:
+  void advance_in_place(ActiveJob& job);
+  absl::Status end_in_place(const ActiveJob& job, const InPlaceVerdict& verdict);
   // Defined in refine.cpp:
   void refine(ActiveJob& job);
   void take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan);

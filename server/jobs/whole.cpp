@@ -116,7 +116,7 @@ Batch chains_of(const std::vector<WholeCover>& covers, const Records& records, c
   batch.recipe.budget_ns = 1'500'000'000;
   batch.recipe.lost_factor = kLost;
   batch.recipe.deadline_ns = 60'000'000'000;
-  std::map<std::string, int> kernel_of;  // index in batch.candidates of each kernel, by the key of its record
+  std::map<std::string, int> kernel_of;  // index in batch.candidates of each kernel, by the digest of its record
   for (const WholeCover& cover : covers) {
     const ChainValues values(cover, &batch.problem.buffers);
     KernelChain chain;
@@ -124,8 +124,10 @@ Batch chains_of(const std::vector<WholeCover>& covers, const Records& records, c
     chain.plan = cover.name;
     chain.intermediates = values.intermediates();
     for (const Step& step : cover.result.steps) {
-      const KernelRecord& record = records.at(cover.result.groups[step.group].key);
-      const auto [at, is_new] = kernel_of.try_emplace(record.key, static_cast<int>(batch.candidates.size()));
+      const std::string& key = cover.result.groups[step.group].key;
+      const auto other = cover.other.find(key);
+      const KernelRecord& record = other != cover.other.end() ? other->second : records.at(key);
+      const auto [at, is_new] = kernel_of.try_emplace(record.digest, static_cast<int>(batch.candidates.size()));
       if (is_new) {
         // A kernel's trial number differs from the trial numbers of all chains, so that a worker that knows no chains
         // never reports a trial under a chain's number.

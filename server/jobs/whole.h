@@ -15,6 +15,7 @@ struct WholeCover {
   std::string name;
   JobPlan plan;
   JobResult result;
+  Records other = {};  // records that the cover runs in place of the job's records of the same keys
 };
 
 // Returns how many trials every group of a simpler cover gets before the covers are timed, in a job that asks for

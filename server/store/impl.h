@@ -109,6 +109,12 @@ absl::Status put_payload(Sql& sql, const RecordParts& parts);
 // Deletes the stored answers to those whole jobs that use the kernel of this key.
 absl::Status drop_answers_of(Sql& sql, const std::string& key);
 
+// Programs and replaced kernels (in_place.cpp). note_program() notes the keys of a job's answer, so that
+// programs_with() finds the job. note_replaced() is called before a record is promoted into a namespace.
+absl::Status note_program(Sql& sql, int64_t job_id, const std::string& graph, const JobResult& result);
+absl::Status note_replaced(Sql& sql, const RecordParts& parts, const KernelRecord& record, int64_t environment,
+                           int64_t into);
+
 // Deletes a record, and those of its texts that no other one has (evict.cpp).
 absl::Status drop_record(Sql& sql, int64_t id);
 

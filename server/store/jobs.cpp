@@ -123,8 +123,9 @@ absl::StatusOr<JobRow> Store::create_job(const JobRow& job, const std::string& r
     made.id = sql.last_id();
     WL_RETURN_IF_ERROR(
         sql.run("UPDATE jobs SET result_digest = row_digest(id, result) WHERE id = ? AND result IS NOT NULL", made.id));
-    if (job.result && !result_id.empty()) return put_answer(sql, result_id, job.options, *job.result);
-    return absl::OkStatus();
+    if (!job.result || result_id.empty()) return absl::OkStatus();
+    WL_RETURN_IF_ERROR(note_program(sql, made.id, job.graph, *job.result));
+    return put_answer(sql, result_id, job.options, *job.result);
   });
   WL_RETURN_IF_ERROR(done);
   return made;
@@ -191,7 +192,9 @@ absl::Status Store::finish_job(const JobRow& end, const std::string& result_id) 
         "job_id = ?1) AND search_id NOT IN (SELECT g.search_id FROM jobs j JOIN job_groups g ON g.job_id = j.id "
         "WHERE j.state < 2)",
         end.id));
-    return end.result && !result_id.empty() ? put_answer(sql, result_id, end.options, *end.result) : absl::OkStatus();
+    if (!end.result) return absl::OkStatus();
+    WL_RETURN_IF_ERROR(note_program(sql, end.id, end.graph, *end.result));
+    return result_id.empty() ? absl::OkStatus() : put_answer(sql, result_id, end.options, *end.result);
   });
 }
 

@@ -90,6 +90,7 @@ absl::Status Store::promote(const KernelRecord& record, int64_t search_id, bool 
     WL_ASSIGN_OR_RETURN(const int64_t machine, machine_of(sql, record));
     WL_ASSIGN_OR_RETURN(const int64_t own, namespace_of_search(sql, search_id));
     const int64_t into = shared ? 0 : own;
+    WL_RETURN_IF_ERROR(note_replaced(sql, parts, record, environment, into));
     WL_RETURN_IF_ERROR(sql.run(
         "UPDATE records SET blessed = 0 WHERE key = ? AND environment = ? AND namespace IN (?, ?) AND blessed = 1",
         Blob{parts.key}, environment, own, into));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -113,6 +114,22 @@ struct ReverifiedRow {
   std::string plan_before, plan;  // plan of the record, and plan served for `environment` (empty: none)
   double before_ns = 0, ns = 0;   // times in ns of the kernels of both plans, by undisturbed_ns()
   std::string message = {};       // a description of what has changed, for people
+};
+
+// What became of a kernel that replaced another one in programs (docs/design/service.md#kernels-tried-in-place).
+enum class TriedInPlace { kWaiting, kKept, kTakenBack, kNotTried };
+inline constexpr std::string_view kInPlaceNames[] = {"not tried yet", "kept", "taken back", "not tried"};
+
+// A kernel that replaced another one, and what was seen when both ran in programs.
+struct ReplacedRow {
+  int64_t id = 0;
+  std::string key, team;      // `team`: whose programs the kernels are for; empty: those of all teams
+  std::string before, after;  // digests of the replaced record and of the record that replaced it
+  TriedInPlace outcome = TriedInPlace::kWaiting;
+  double before_ns = 0, after_ns = 0;  // time in ns of all programs that were tried, with each of the kernels
+  int64_t calls = 0;                   // number of runs of these programs that were timed, with either kernel
+  std::string message = {};            // what was seen, for people
+  int64_t made_ms = 0;
 };
 
 // How often programs of a team ("": no team) ran a kernel, and how long.

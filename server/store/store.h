@@ -262,6 +262,21 @@ class Store {
   // options, those that were asked for most often first.
   absl::StatusOr<std::vector<int64_t>> most_missed(int64_t since_ms, int limit);
 
+  // --- Kernels that replaced others (in_place.cpp). --- promote() notes which record of programs it replaces, unless
+  // the record is a GPU's. Returns the replacements that were not tried in programs yet, oldest first.
+  absl::StatusOr<std::vector<ReplacedRow>> waiting_replacements(int limit);
+  // Returns the replacements of a key that the reader may see, newest first.
+  absl::StatusOr<std::vector<ReplacedRow>> replacements_of(const std::string& key, const Reader& reader, int limit);
+  // Returns whether a plan replaced another one for this key, environment and team, and was taken back.
+  absl::StatusOr<bool> was_taken_back(const std::string& key, const std::string& environment, const std::string& team,
+                                      const std::string& plan);
+  // Returns the ids of jobs whose graphs run the kernel of a key beside others, newest first, one for each graph.
+  absl::StatusOr<std::vector<int64_t>> programs_with(const std::string& key, int limit);
+  // Stores what was seen of a replacement. With the outcome kTakenBack, the record `before`, which must be the result
+  // of record_by_digest(), is served again and signed again, in the same transaction. Nothing changes if the
+  // replacement has an outcome already, or if the record `end.after` was replaced meanwhile.
+  absl::Status end_replacement(const ReplacedRow& end, const KernelRecord* before = nullptr);
+
   // Stores devices that the upstream knows, so that jobs may be for them. Devices already stored stay unchanged.
   absl::Status put_devices(const std::vector<Device>& devices);
 

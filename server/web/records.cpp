@@ -8,6 +8,21 @@ namespace {
 
 constexpr int64_t kRecordsOfPage = 50, kMostRecordsOfPage = 200;
 constexpr int kMostNames = 500;
+constexpr int kMostTried = 8;  // number of the last replacements of a record that its page shows
+
+// Returns what was seen when a record, or one of the same key, replaced another one in programs.
+absl::StatusOr<WebJson> in_place_json(Store& store, const std::string& key, const Reader& reader) {
+  WL_ASSIGN_OR_RETURN(const std::vector<ReplacedRow> rows, store.replacements_of(key, reader, kMostTried));
+  WebJson out = WebJson::array();
+  for (const ReplacedRow& row : rows)
+    out.push_back({{"before", row.before},
+                   {"after", row.after},
+                   {"outcome", kInPlaceNames[static_cast<size_t>(row.outcome)]},
+                   {"seen", row.message},
+                   {"calls", row.calls},
+                   {"made_ms", row.made_ms}});
+  return out;
+}
 
 }  // namespace
 
@@ -87,6 +102,7 @@ absl::StatusOr<WebJson> record_json(WebData& data, const WebQuery& query) {
   json["compiler"] = row.record.source.compiler;
   json["source"] = row.record.source.text;
   json["signed_by"] = row.record.signed_by;
+  WL_ASSIGN_OR_RETURN(json["in_place"], in_place_json(*data.serving.store, row.record.key, query.reader));
   return json;
 }
 

@@ -41,11 +41,6 @@ TuneOptions options_for(const KernelRecord& record, bool cold, int64_t trials) {
   return options;
 }
 
-bool is_in_use(const std::vector<Device>& in_use, const Device& device) {
-  return std::any_of(in_use.begin(), in_use.end(),
-                     [&](const Device& other) { return serves(other, device) || serves(device, other); });
-}
-
 double bound_of(const KernelRecord& record) {
   const auto graph = parse(record.graph);
   const auto machine = machine_of(record.device);
@@ -147,6 +142,9 @@ absl::StatusOr<std::optional<int64_t>> Engine::Impl::make_missed(const std::vect
 absl::StatusOr<std::optional<int64_t>> Engine::Impl::search_used(const std::vector<Device>& in_use) {
   const int64_t today = options.today();
   if (std::exchange(background.day, today) != today) background.given.clear();
+  // What programs run already must not be slower than it was, so this comes before all searches.
+  WL_ASSIGN_OR_RETURN(const std::optional<int64_t> tried, try_in_place(in_use));
+  if (tried) return tried;
   // Graphs without kernels take turns with searches, since it is not known how much time they take.
   if (!background.made_last) {
     WL_ASSIGN_OR_RETURN(const std::optional<int64_t> job, make_missed(in_use));

@@ -134,7 +134,10 @@ absl::Status Searches::take_record(Search& search, const KernelRecord& record, b
     // record that --retune searches anew, or one that another team or coordinator has made.
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> known,
                         store_->record_by_key(record.key, record.environment, {.team = search.row.team}));
-    if (known && undisturbed_ns(known->record.samples_ns) <= undisturbed_ns(record.samples_ns)) {
+    // Nor does a kernel that was tried in programs and made them slower.
+    WL_ASSIGN_OR_RETURN(const bool lost,
+                        store_->was_taken_back(record.key, record.environment, search.row.team, record.plan));
+    if (known && (lost || undisturbed_ns(known->record.samples_ns) <= undisturbed_ns(record.samples_ns))) {
       observer_->on_record(search, known->record, SearchObserver::Origin::kKnown);
       finish(search, Search::End::kRecord);
       return absl::OkStatus();

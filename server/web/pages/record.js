@@ -11,6 +11,10 @@ const show = table("times", (row) => row.name, (row) => [
 
 const small = (value) => value === null ? "-" : value.toExponential(1);
 
+const tried = (record) => record.in_place.map((one) =>
+  `${one.after === record.digest ? "This kernel" : "A later or earlier kernel"} in programs: ${one.outcome}`
+  + `${one.seen === "" ? "" : ` (${one.seen})`}${one.calls > 0 ? `, ${one.calls} runs` : ""}`).join("; ");
+
 live(`/api/records/${encodeURIComponent(parts[1])}`, (record) => {
   title(record.name);
   facts("facts", [
@@ -24,6 +28,7 @@ live(`/api/records/${encodeURIComponent(parts[1])}`, (record) => {
     ["Strategy", record.strategy],
     ["Measured by", record.measured_by],
     ["Confirmed by", record.confirmed_by],
+    ["Tried in place", tried(record)],
     ["Signed by", record.signed_by],
     ["Compiler", record.compiler],
   ]);
