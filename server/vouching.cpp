@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-constexpr int kNice = 19, kRecordsAtOnce = 100;
+constexpr int kNice = 19, kVouchedAtOnce = 100;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void Vouching::serve() {
 
 bool Vouching::go_through(int64_t* seen, const std::function<absl::Status(const KernelRecord&)>& visit) {
   for (;;) {
-    const auto records = parts_.store->served_records(*seen, kRecordsAtOnce);
+    const auto records = parts_.store->served_records(*seen, kVouchedAtOnce);
     if (!records.ok()) return false;
     if (records->empty()) return true;
     for (const NumberedRecord& record : *records) {

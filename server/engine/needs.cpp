@@ -18,10 +18,7 @@ absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
                       store_->list_records(RecordCursor{job.created_ms, ""}, kKnown, {.team = job.team}));
   std::vector<KnownPlan> plans;
   for (const RecordRow& row : rows) {
-    const KernelRecord& record = row.record;
-    const double ns = undisturbed_ns(record.samples_ns);
-    if (ns <= 0) continue;
-    plans.push_back({record.graph, record.plan, undisturbed_ns(record.default_samples_ns) / ns});
+    if (auto plan = known_plan(row.record)) plans.push_back(*std::move(plan));
   }
   return std::make_shared<const std::vector<KnownPlan>>(std::move(plans));
 }

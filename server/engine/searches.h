@@ -27,7 +27,10 @@ struct Search {
   PlannedGroup group;
   Device device;
   Machine machine;
-  KnownPlans known;                               // winners whose plans may suit the group; null after set_up()
+  KnownPlans known;                               // winners whose plans may suit the group
+  std::string kin;                                // kin_of() the group
+  std::optional<KnownPlan> winner;                // the plan of the search's last record
+  bool waits = false;                             // whether the search waits for searches of its kin (waits_for_kin())
   std::shared_ptr<const GroupCompiler> compiler;  // the group's compiler, shared with pool tasks; null before set_up()
   SearchInput input;
   Tally tally;                  // sums over the trials in input.trials
@@ -85,6 +88,10 @@ struct Search {
   std::stop_source over;
   bool promoting() const { return !open.empty() && open.begin()->second.phase > 0; }
 };
+
+// Returns the text of a group without the extents of its values. Groups with the same text are kin: winners of one are
+// likely to win for the others.
+std::string kin_of(const std::string& group_text);
 
 // Returns the figures by which rounds are divided among searches (compiler/search/budget.h).
 Standing standing(const Search& search);
@@ -149,7 +156,11 @@ class Searches {
   void leave(int64_t job_id, int64_t id);  // Removes the job from one search.
 
  private:
-  // Defined in searches.cpp:
+  // Defined in search/kin.cpp:
+  bool waits_for_kin(const Search& search) const;
+  KnownPlans with_winners_of_kin(const Search& search) const;
+  void mark_waiting();
+  // Defined in search/searches.cpp:
   void set_up(Search& search);
   void next(Search& search);
   void finish(Search& search, Search::End end);
@@ -185,7 +196,7 @@ class Searches {
   // Adds the worker's principal and machine to a set.
   void add_kin(const std::string& worker, std::set<std::string>* principals) const;
   std::set<std::string> never_by(const Search& search, const BatchRow& row) const;
-  // Defined in rounds.cpp, except find(), which is in searches.cpp:
+  // Defined in search/rounds.cpp, except find(), which is in search/searches.cpp:
   std::function<absl::Status()> needed(const Search& search) const;
   void leave_undone(Search& search);
   using MakeRound = std::function<absl::StatusOr<Round>(const SearchInput&)>;

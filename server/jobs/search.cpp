@@ -101,6 +101,12 @@ bool was_proposed(const SearchInput& input, const std::string& plan) {
          std::find(input.pending.begin(), input.pending.end(), plan) != input.pending.end();
 }
 
+std::optional<KnownPlan> known_plan(const KernelRecord& record) {
+  const double ns = undisturbed_ns(record.samples_ns);
+  if (!(ns > 0)) return std::nullopt;
+  return KnownPlan{record.graph, record.plan, undisturbed_ns(record.default_samples_ns) / ns};
+}
+
 void Tally::add(const Trial& trial) {
   ++outcomes[static_cast<size_t>(trial.outcome)];
   best_ns = better_ns(best_ns, trial);

@@ -19,7 +19,7 @@ struct SearchInput {
   std::string strategy;
   uint64_t seed = 0;
   int64_t needed = 1;                // number of trials wanted; 1: the default schedule only
-  std::vector<std::string> near;     // plans that won for similar groups before the search began
+  std::vector<std::string> near;     // plans that won for similar groups before the first round
   std::vector<std::string> also;     // plans to try before the strategy's own proposals
   std::vector<Trial> trials;         // all trials so far, in the order of their numbers
   std::vector<std::string> pending;  // plans that are being measured
@@ -29,6 +29,9 @@ struct SearchInput {
 bool was_tried(const std::vector<Trial>& trials, const std::string& plan);
 // Whether a plan was tried or is being measured.
 bool was_proposed(const SearchInput& input, const std::string& plan);
+
+// Returns the record's plan as a plan that may suit similar groups; nullopt: the record has no time.
+std::optional<KnownPlan> known_plan(const KernelRecord& record);
 
 // Sums over the trials of a search.
 struct Tally {

@@ -129,6 +129,7 @@ absl::Status Searches::promote(const Search& search, const KernelRecord& record)
 }
 
 absl::Status Searches::take_record(Search& search, const KernelRecord& record, bool transferred) {
+  search.winner = known_plan(record);
   if (search.stop || search.background) {
     // If the search was cut short, or if nobody asked for it, its record does not replace a faster one, such as the
     // record that --retune searches anew, or one that another team or coordinator has made.

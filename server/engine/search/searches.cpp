@@ -52,18 +52,16 @@ void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow
 
 struct SetUp {
   std::shared_ptr<const GroupCompiler> compiler;  // the group's compiler; null: the group has no schedule
-  std::vector<std::string> near;
   std::vector<Check> checks;
   double bound_ns = 0, floor_ns = 0;
 };
 
 absl::StatusOr<SetUp> set_up_of(const Compiler& compiler, const Graph& group, const Machine& machine,
-                                const std::vector<KnownPlan>& known, const std::vector<uint64_t>& seeds, Work* work) {
+                                const std::vector<uint64_t>& seeds, Work* work) {
   SetUp made;
   auto opened = compiler.open(group, machine);
   if (!opened.ok()) return made;
   made.compiler = *std::move(opened);
-  made.near = made.compiler->nearest(known, kNear);
   made.bound_ns = roofline(group, machine).ns();
   made.floor_ns = floor_ns(group, machine);
   for (uint64_t seed : seeds) {
@@ -102,6 +100,7 @@ absl::StatusOr<Search*> Searches::take_up(const SearchRow& row, const PlannedGro
   search.device = device;
   search.machine = machine;
   search.known = known;
+  search.kin = kin_of(group.text);
   search.input.strategy = row.strategy;
   search.input.seed = row.seed;
   // A batch that an earlier object of this search offered may be reported between the two reads. Its trials are found
@@ -134,6 +133,7 @@ void Searches::tick() {
     if (search.promoting() && confirms(search.open.begin()->second.phase)) waiting.push_back(id);
   for (int64_t id : waiting)
     if (Search* search = find(id)) confirm_no_longer(*search);
+  mark_waiting();  // workers may have come, or searches may have been dropped
   for (const auto& [id, search] : searches_) {
     const bool may_propose = search.end == Search::End::kOpen && search.compiler && !search.working && !search.stop &&
                              !search.exhausted && !search.promoting();
@@ -144,10 +144,10 @@ void Searches::tick() {
 // Opens the group's space and computes the checks by the oracle, in the pool.
 void Searches::set_up(Search& search) {
   search.working = true;
-  loop_->compute([this, id = search.row.id, group = search.group.graph, machine = search.machine, known = search.known,
+  loop_->compute([this, id = search.row.id, group = search.group.graph, machine = search.machine,
                   seeds = search.check_seeds, token = search.token, needed = needed(search)] {
     Work work(needed);
-    auto made = std::make_shared<absl::StatusOr<SetUp>>(set_up_of(*compiler_, group, machine, *known, seeds, &work));
+    auto made = std::make_shared<absl::StatusOr<SetUp>>(set_up_of(*compiler_, group, machine, seeds, &work));
     loop_->post([this, id, token, made] {
       Search* live = find(id, token);
       if (live == nullptr) return;
@@ -156,10 +156,8 @@ void Searches::set_up(Search& search) {
       if (!made->ok()) return observer_->on_failure(*live, made->status());
       // A group without a legal schedule is no failure of the job, because the group's parts may have schedules.
       if ((*made)->compiler == nullptr) return finish(*live, Search::End::kNothing);
-      live->known = nullptr;
       live->compiler = std::move((*made)->compiler);
       live->input.compiler = live->compiler.get();
-      live->input.near = std::move((*made)->near);
       live->checks = std::move((*made)->checks);
       live->bound_ns = (*made)->bound_ns;
       live->floor_ns = (*made)->floor_ns;
@@ -235,12 +233,16 @@ void Searches::next(Search& search) {
     if (static_cast<int64_t>(search.open.size()) >= most_rounds(search)) return;
     // If the budget is limited, a round that would save little is left out in favour of other searches.
     search.exhausted = search.budget_s > 0 && is_spent(standing(search));
+    search.waits = !search.exhausted && waits_for_kin(search);
+    if (search.waits) return;
     if (!search.exhausted) {
       const bool any = search.gave_up_default;
+      const KnownPlans known = search.all.empty() ? with_winners_of_kin(search) : nullptr;
       return prepare(
           search,
-          [any](SearchInput input) {
+          [any, known](SearchInput input) {
             if (any) input.needed = std::max<int64_t>(input.needed, kRoundSize);
+            if (known != nullptr) input.near = input.compiler->nearest(*known, kNear);
             return next_round(input);
           },
           std::nullopt);
@@ -318,6 +320,7 @@ void Searches::finish(Search& search, Search::End end) {
   search.end = end;
   if (end == Search::End::kRecord && search.best_at && !std::exchange(search.timed, true))
     options_.best_kernel(std::chrono::duration<double>(*search.best_at - search.taken_up).count());
+  mark_waiting();
   observer_->on_end(search);
 }
 

@@ -93,7 +93,7 @@ int64_t Searches::most_rounds(const Search& search) {
   if (!is_new) return at->second;
   const int64_t searches = std::count_if(searches_.begin(), searches_.end(), [&](const auto& item) {
     return item.second.end == Search::End::kOpen && !item.second.promoting() && !item.second.background &&
-           class_of(item.second.device, search.row.team) == at->first;
+           !item.second.waits && class_of(item.second.device, search.row.team) == at->first;
   });
   const int64_t workers = workers_->serving(search.device, search.row.team);
   at->second = std::max<int64_t>(1, searches == 0 ? workers : (workers + searches - 1) / searches);
