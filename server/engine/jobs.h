@@ -191,6 +191,7 @@ class Jobs : public SearchObserver {
   bool goes_on(int64_t id) const;
   // Defined in needs.cpp:
   absl::StatusOr<KnownPlans> known_plans(const JobRow& job);
+  static std::set<std::string> promising_groups(const ActiveJob& job);
   absl::StatusOr<bool> need_wanted(ActiveJob& job);
   absl::Status need(ActiveJob& job, const PlannedGroup& group, int64_t trials);
   absl::Status need_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,

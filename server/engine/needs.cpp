@@ -23,6 +23,17 @@ absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
   return std::make_shared<const std::vector<KnownPlan>>(std::move(plans));
 }
 
+// Returns the keys of the groups for whose kin a search has found a winner, if the job wants predicted kernels.
+std::set<std::string> Jobs::promising_groups(const ActiveJob& job) {
+  if (effort_of(job.row.options).compares) return {};
+  std::set<std::string> kin, keys;
+  for (const KnownPlan& plan : *job.known)
+    if (plan.gain > 1) kin.insert(kin_of(plan.graph));
+  for (const PlannedGroup& group : job.plan->groups)
+    if (kin.contains(kin_of(group.text))) keys.insert(group.key);
+  return keys;
+}
+
 // Asks for what the job wants, as far as is known. Returns whether that was anything new.
 absl::StatusOr<bool> Jobs::need_wanted(ActiveJob& job) {
   // Groups for which a search has found no correct kernel.
@@ -32,7 +43,8 @@ absl::StatusOr<bool> Jobs::need_wanted(ActiveJob& job) {
   const TuneOptions& asked = job.row.options;
   const Wish wish{.trials = asked.trials,
                   .compares = effort_of(asked).compares,
-                  .last_cover = job.last_cover || (asked.budget_s > 0 && effort_of(asked).compares)};
+                  .last_cover = job.last_cover || (asked.budget_s > 0 && effort_of(asked).compares),
+                  .promising = promising_groups(job)};
   int64_t hits = 0, misses = 0;
   bool added = false;
   for (const auto& [at, trials] : wanted_trials(*job.plan, job.records, without, wish)) {
@@ -90,6 +102,7 @@ absl::Status Jobs::need_search(ActiveJob& job, const PlannedGroup& group, int64_
   job.searches[group.key] = search.row.id;
   search.budget_s = std::max(search.budget_s, asked.budget_s);
   search.cold = asked.cold;
+  search.predicts |= !effort_of(asked).compares;
   if (!record && !asked.retune && search.input.trials.empty()) {
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> other, store_->record_by_key(group.key, "", {.team = job.row.team}));
     if (other && satisfies(other->record, trials, asked.budget_s)) search.elsewhere = std::move(other->record);

@@ -30,6 +30,7 @@ struct Search {
   KnownPlans known;                               // winners whose plans may suit the group
   std::string kin;                                // kin_of() the group
   std::optional<KnownPlan> winner;                // the plan of the search's last record
+  bool predicts = false;                          // whether a job wants kernels that are predicted, without a search
   bool waits = false;                             // whether the search waits for searches of its kin (waits_for_kin())
   std::shared_ptr<const GroupCompiler> compiler;  // the group's compiler, shared with pool tasks; null before set_up()
   SearchInput input;
@@ -159,6 +160,7 @@ class Searches {
   // Defined in search/kin.cpp:
   bool waits_for_kin(const Search& search) const;
   KnownPlans with_winners_of_kin(const Search& search) const;
+  KnownPlans only_of_kin(const Search& search) const;
   void mark_waiting();
   // Defined in search/searches.cpp:
   void set_up(Search& search);

@@ -149,7 +149,9 @@ Round final_round(const SearchInput& input, int64_t phase, int finalists) {
   Round round;
   round.phase = phase;
   if (input.trials.empty()) {
-    add_candidate(input, 0, input.compiler->seeds().front(), &round);
+    const std::string standard = input.compiler->seeds().front();
+    add_candidate(input, 0, standard, &round);
+    if (!input.near.empty() && input.near.front() != standard) add_candidate(input, 1, input.near.front(), &round);
     round.size = 1;
     return round;
   }

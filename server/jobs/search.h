@@ -62,7 +62,8 @@ Round next_round(const SearchInput& input);
 Round stored_round(const SearchInput& input, int64_t phase, const std::vector<PlannedTrial>& candidates);
 
 // Returns the round of a promotion: at most `finalists` of the best trials that may still win, and the first correct
-// trial, normally the default schedule. Without trials, only the default schedule is promoted.
+// trial, normally the default schedule. Without trials, the default schedule is promoted and, if there is one, the
+// first plan that won for a similar group.
 Round final_round(const SearchInput& input, int64_t phase, int finalists);
 
 // Returns the round that promotes a record of another environment (other compilers): the record's plan and the default

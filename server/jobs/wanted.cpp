@@ -11,8 +11,8 @@ constexpr size_t kCompared = 8;
 
 class Wanting {
  public:
-  Wanting(const JobPlan& plan, const Records& records, const std::set<std::string>& without, int64_t trials)
-      : plan_(plan), records_(records), without_(without), trials_(trials) {}
+  Wanting(const JobPlan& plan, const Records& records, const std::set<std::string>& without, const Wish& wish)
+      : plan_(plan), records_(records), without_(without), promising_(wish.promising), trials_(wish.trials) {}
 
   // Adds the kernels of the last cover.
   void add_last_cover() {
@@ -55,8 +55,9 @@ class Wanting {
     known = std::max(known, planned.searched() ? trials : 1);
   }
 
-  // Adds what computes a launch: its group if a search of it is known, or if nothing less fused is left but one kernel
-  // per operation; otherwise its parts. Default schedules of less fused groups are the safer guess.
+  // Adds what computes a launch: its group if a search of it or a plan that promises much is known, or if nothing less
+  // fused is left but one kernel per operation; otherwise its parts. Default schedules of less fused groups are the
+  // safer guess.
   void answer(Chosen at) {
     const int own = launch_of(at).group;
     const KernelRecord* record = record_of(own);
@@ -64,7 +65,8 @@ class Wanting {
     const bool may_split =
         !is_last && !plan_.levels[at.level].parts_of[at.launch].empty() &&
         (at.level + 2 < static_cast<int>(plan_.levels.size()) || without_.contains(plan_.groups[own].key));
-    if (!may_split || (record != nullptr && record->trials_asked > 1)) return want(own, trials_);
+    const bool promises = promising_.contains(plan_.groups[own].key) && !without_.contains(plan_.groups[own].key);
+    if (!may_split || promises || (record != nullptr && record->trials_asked > 1)) return want(own, trials_);
     for (int part : plan_.levels[at.level].parts_of[at.launch]) answer({at.level + 1, part});
   }
 
@@ -136,7 +138,7 @@ class Wanting {
 
   const JobPlan& plan_;
   const Records& records_;
-  const std::set<std::string>& without_;
+  const std::set<std::string>&without_, &promising_;
   const int64_t trials_;
   std::map<int, int64_t> wanted_;
 };
@@ -145,7 +147,7 @@ class Wanting {
 
 std::map<int, int64_t> wanted_trials(const JobPlan& plan, const Records& records, const std::set<std::string>& without,
                                      const Wish& wish) {
-  Wanting wanting(plan, records, without, wish.trials);
+  Wanting wanting(plan, records, without, wish);
   if (wish.last_cover) wanting.add_last_cover();
   return wish.compares ? wanting.run() : wanting.only_answer();
 }

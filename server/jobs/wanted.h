@@ -24,6 +24,8 @@ struct Wish {
   // Whether kernels of the last cover are made at once: they are the answer if the time ends before others are found,
   // or if the launches of groups without a kernel cannot be replaced.
   bool last_cover = false;
+  // If the wish does not compare: keys of the groups for which a plan is known that is likely to be good.
+  std::set<std::string> promising = {};
 };
 
 // Returns the numbers of trials of groups, by their index in JobPlan::groups; 1: the default schedule only. Groups that
@@ -34,7 +36,8 @@ struct Wish {
 //   their default schedules, and all trials if these take less time together than the group's default schedule;
 // - for the comparison of the report, the kernels that the last cover runs in place of the groups that take most time.
 // Unless the wish compares, the result has only what an answer needs: the groups of the first cover that were searched
-// before; in place of others their parts in the cover before the last, and parts of those without a kernel.
+// before or are promising; in place of others their parts in the cover before the last, and parts of those without a
+// kernel.
 std::map<int, int64_t> wanted_trials(const JobPlan& plan, const Records& records, const std::set<std::string>& without,
                                      const Wish& wish);
 

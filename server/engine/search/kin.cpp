@@ -56,6 +56,15 @@ KnownPlans Searches::with_winners_of_kin(const Search& search) const {
   return std::make_shared<const std::vector<KnownPlan>>(std::move(plans));
 }
 
+// Returns the known winners for kin of the group.
+KnownPlans Searches::only_of_kin(const Search& search) const {
+  const KnownPlans all = with_winners_of_kin(search);
+  std::vector<KnownPlan> plans;
+  std::copy_if(all->begin(), all->end(), std::back_inserter(plans),
+               [&](const KnownPlan& plan) { return kin_of(plan.graph) == search.kin; });
+  return std::make_shared<const std::vector<KnownPlan>>(std::move(plans));
+}
+
 void Searches::mark_waiting() {
   for (const auto& [id, search] : searches_)
     if (search.waits && search.end == Search::End::kOpen) mark(search);

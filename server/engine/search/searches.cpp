@@ -249,9 +249,11 @@ void Searches::next(Search& search) {
     }
   }
   if (!search.open.empty()) return;  // The promotion comes after the last round has been reported.
+  const KnownPlans known = search.predicts && search.all.empty() ? only_of_kin(search) : nullptr;
   prepare(
       search,
-      [phase = ++search.phase, finalists = search.cancelled ? 2 : kFinalists](const SearchInput& input) {
+      [phase = ++search.phase, finalists = search.cancelled ? 2 : kFinalists, known](SearchInput input) {
+        if (known != nullptr) input.near = input.compiler->nearest(*known, 1);
         return final_round(input, phase, finalists);
       },
       std::nullopt);

@@ -123,5 +123,34 @@ TEST(Kin, DoNotWaitInAJobWithABudget) {
   EXPECT_GT(measured.order().size(), 2u) << "rounds of both searches take turns";
 }
 
+// A graph in three ops of this many rows, which the fake compiler takes for one group, or two.
+std::string three_ops(int rows) {
+  const std::string type = cat("f32[", rows, ",32]");
+  return cat("graph {\n  %0 = input \"x\" : ", type, " normal(0,1)\n  %1 = exp %0 : ", type,
+             "\n  %2 = add %1 %0 : ", type, "\n  %3 = tanh %2 : ", type, "\n  output \"y\" %3\n}\n");
+}
+
+// What nobody has searched gets the winner of its kin, also where default schedules would be those of smaller groups.
+TEST(Kin, PredictKernelsOfOtherExtents) {
+  Scratch scratch;
+  FakeCompiler compiler;
+  compiler.known_plans = compiler.halves = true;
+  Service service(scratch.path("a.db"), 15, "", 0, false, false, &compiler);
+  FakeWorker worker(service.channel, "w");
+  TuneOptions now = trials(0);
+  now.effort = "now";
+  EXPECT_EQ(service.run("nothing is known", now, three_ops(8)).result->steps.size(), 2u);
+  const Job searched = service.run("searched", trials(16), three_ops(16));
+  ASSERT_EQ(searched.result->steps.size(), 1u);
+  const std::string won = searched.result->groups[0].plan;
+  const Job predicted = service.run("predicted", now, three_ops(32));
+  ASSERT_EQ(predicted.state, JobState::kSucceeded) << predicted.error;
+  ASSERT_EQ(predicted.result->steps.size(), 1u);
+  EXPECT_EQ(predicted.result->groups[0].plan, won);
+  const absl::StatusOr<KernelRecord> record = service.record(predicted.result->groups[0].key);
+  EXPECT_EQ(record->trials_asked, 1) << "it was not searched";
+  EXPECT_GT(undisturbed_ns(record->default_samples_ns), undisturbed_ns(record->samples_ns));
+}
+
 }  // namespace
 }  // namespace wl
