@@ -51,7 +51,7 @@ def main():
             ("UPDATE records SET blessed = 1 WHERE digest = ?", (bytes.fromhex(default),)),
             (
                 "INSERT INTO replaced (key, environment, namespace, before, after, plan, made_ms) SELECT key, environment, namespace, ?, "
-                "digest, 'the default', 1 FROM records WHERE digest = ?",
+                "digest, 'the default', 1000 * unixepoch() FROM records WHERE digest = ?",
                 (bytes.fromhex(best), bytes.fromhex(default)),
             ),
         )

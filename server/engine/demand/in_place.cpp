@@ -11,6 +11,7 @@ constexpr int kMostWaiting = 64;  // number of replacements, the oldest, among w
 // Number of programs in which a kernel is tried, and number of those that are looked at to find them.
 constexpr size_t kMostPrograms = 3;
 constexpr int kMostLookedAt = 16;
+constexpr int64_t kWaitsMs = 7 * int64_t{86'400'000};  // a kernel that no worker tried for a week is not tried
 
 struct Found {
   std::string team;  // team of the programs
@@ -81,6 +82,10 @@ absl::StatusOr<std::optional<int64_t>> Engine::Impl::try_in_place(const std::vec
     };
     if (!before || !after) {
       WL_RETURN_IF_ERROR(leave("the replaced record is no longer in the store"));
+      continue;
+    }
+    if (unix_ms_now() - row.made_ms > kWaitsMs) {
+      WL_RETURN_IF_ERROR(leave("no worker had time for it within a week"));
       continue;
     }
     if (is_in_use(in_use, after->record.device)) continue;

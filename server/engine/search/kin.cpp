@@ -40,7 +40,9 @@ bool Searches::waits_for_kin(const Search& search) const {
     busy += other.waits ? 0 : 1;
     const bool shares_job = std::any_of(search.jobs.begin(), search.jobs.end(),
                                         [&jobs = other.jobs](int64_t job) { return jobs.contains(job); });
-    kin |= id < search.row.id && other.kin == search.kin && shares_job;
+    // A search that another job needs for more trials may take much longer.
+    const bool ends_soon = other.input.needed <= search.input.needed;
+    kin |= id < search.row.id && other.kin == search.kin && shares_job && ends_soon;
   }
   return kin && busy >= workers_->serving(search.device, search.row.team);
 }
