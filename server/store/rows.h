@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -137,6 +138,34 @@ struct KernelUseOfTeam {
   std::string team;
   KernelUse use;
   int64_t first_day = 0;  // the first of the days that count, as days since 1970 (UTC)
+};
+
+// The same with the record that the team is served now.
+struct UsedKernelRow {
+  KernelUseOfTeam used;
+  std::string digest;  // of the record; empty: it is served none any more
+  std::string model;   // label of the newest job of the team that has the kernel; empty: there is none
+};
+struct UsedKernelRows {
+  std::vector<UsedKernelRow> records;
+  std::map<std::string, int64_t> more;  // how many further kernels each team ran, by team
+};
+
+// Jobs of a team for one graph with the same options, which found no kernels and were not to search.
+struct MissedJobs {
+  std::string team;
+  int64_t last_job = 0, count = 0, last_ms = 0;  // id of the last of the jobs, their number, and the last one's time
+};
+struct MissedGraphs {
+  std::vector<MissedJobs> graphs;
+  std::map<std::string, std::pair<int64_t, int64_t>> all;  // numbers of graphs and of jobs of each team, by team
+};
+
+// What workers took to compile, check and time candidates of a team's searches, and how many candidates these were.
+struct SearchTime {
+  std::string team;
+  int64_t trials = 0;
+  double seconds = 0;
 };
 
 struct RecordCursor {

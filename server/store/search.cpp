@@ -359,6 +359,7 @@ absl::StatusOr<ReportOutcome> Store::report(const std::string& batch_id, const s
     }
     outcome = ReportOutcome::kAccepted;
     WL_RETURN_IF_ERROR(put_trials(sql, batch->search_id, batch->phase, trials, batch->worker));
+    WL_RETURN_IF_ERROR(add_search_time(sql, batch->search_id, trials));
     return sql.run("UPDATE batches SET state = 'done' WHERE id = ?", batch_id);
   });
   WL_RETURN_IF_ERROR(done);
