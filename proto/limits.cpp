@@ -73,6 +73,9 @@ constexpr TextRow kTexts[] = {
     {"GetKernelRequest.digest", TextKind::kDigest, kWordBytes},
     {"InvalidateKernelRequest.key", TextKind::kDigest, kWordBytes},
     {"KernelUse.key", TextKind::kDigest, kWordBytes},
+    {"Usage.Kernel.key", TextKind::kDigest, kWordBytes},
+    {"Usage.Kernel.digest", TextKind::kDigest, kWordBytes},
+    {"Usage.Missed.why", TextKind::kText, kMostMessage},
     {"PinKernelRequest.key", TextKind::kDigest, kWordBytes},
     {"PinKernelRequest.digest", TextKind::kDigest, kWordBytes},
 
@@ -240,6 +243,7 @@ constexpr RangeRow kRanges[] = {
     {"MeasuredRates.Memory.gbps", 0, kRate},
     {"KernelUse.calls", 1, kCount},
     {"KernelUse.ns", 0, kCount},
+    {"GetUsageRequest.most", 0, 500},
     {"KernelRecord.generation", 0, kCount},
     {"StoreHead.unix_ms", 0, kCount},
     {"StoreHead.oldest", 0, kCount},
