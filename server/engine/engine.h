@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "compiler/base/job.h"
+#include "proto/usage.h"
 #include "server/engine/lease_ends.h"
 #include "server/engine/looked_up.h"
 #include "server/engine/teams.h"
@@ -190,6 +191,10 @@ class Engine {
   // Adds what programs of a team ran to the sums of the present day. Returns how many of the keys have a record that
   // the team may see; the others are ignored.
   absl::StatusOr<int64_t> count_uses(const std::string& team, const std::vector<KernelUse>& uses);
+
+  // Returns what programs ran, for those whose jobs the reader may see; the lists of kernels and of graphs have at most
+  // `most` items. The sums may be some seconds old. May take seconds after the start.
+  absl::StatusOr<Usage> usage(const Reader& reader, int most);
 
   // --- Functions for workers
 

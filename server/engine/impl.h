@@ -9,6 +9,7 @@
 //   Searches     the live searches of groups                none: the engine's thread only
 //   Races        the open timings of whole covers           none: the engine's thread only
 //   Jobs         the jobs that are not done                 none: the engine's thread only
+//   UsageState   what programs run, for those who ask       one mutex
 //
 // The order of locks (docs/design/service.md#engine-parts-and-locks):
 //   The mutexes are leaves: a thread that holds one takes no other, calls no other part and runs no SQL. What two parts
@@ -18,6 +19,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 
 #include "server/engine/bounds/plan_memory.h"
 #include "server/engine/job_views.h"
@@ -25,7 +27,7 @@
 #include "server/engine/leases.h"
 #include "server/engine/searches.h"
 #include "server/engine/workers.h"
-#include "server/jobs/demand.h"
+#include "server/jobs/usage.h"
 
 namespace wl {
 
@@ -113,6 +115,45 @@ struct Engine::Impl {
     bool made_last = false;      // whether the last job was made for a graph without kernels
     std::set<std::string> made;  // graphs, by JobRow::body_hash, for which default kernels were made
   } background;
+  // Why no search of the coordinator's own begins now; empty: one may (demand/background.cpp).
+  std::string background_pause();
+
+  // What programs run and what they missed (demand/usage.cpp, demand/missed.cpp).
+  absl::StatusOr<std::shared_ptr<const UsageFacts>> usage_facts();
+  absl::StatusOr<std::shared_ptr<const UsageFacts>> make_usage_facts();
+  absl::Status add_used_kernels(UsageFacts* facts);
+  absl::Status look_for_missed();
+  absl::StatusOr<std::string> why_missed_now(const JobRow& job);
+  // What a record says of its kernel: `use`, the team and the sums by day are not set.
+  struct UsageRecord {
+    UsedKernel kernel;
+    Device device;
+  };
+  // Returns what a record says; nullptr: it cannot be read.
+  absl::StatusOr<const UsageRecord*> usage_record(const std::string& digest);
+  struct UsageState {
+    // A copy of what the pool's thread has in BackgroundState.
+    struct Given {
+      int64_t day = 0;
+      std::map<std::string, double> given;
+      std::set<std::string> unfit;
+      std::map<std::string, int64_t> asked;
+    };
+    std::mutex mutex;  // guards the members up to the next comment
+    std::condition_variable made;
+    bool making = false;                      // whether a thread makes new facts
+    std::shared_ptr<const UsageFacts> facts;  // the last that were made; null: none were
+    Clock::time_point next;                   // when to make new ones
+    std::shared_ptr<const Given> given = std::make_shared<Given>();
+    // Used by the thread that makes facts; there is one at a time.
+    std::map<std::string, UsageRecord> records;                                 // by digest
+    std::map<std::string, std::vector<MissedGroup>> plans;                      // by job and device; empty: not planned
+    std::map<std::string, std::vector<std::pair<std::string, Device>>> stored;  // teams and devices, by graph's text
+    std::map<std::string, std::map<std::string, int64_t>> alike;  // numbers of records by team, by without_sizes()
+    std::vector<MissedUsage> missed;
+    std::map<std::string, std::pair<int64_t, int64_t>> missed_all;
+    Clock::time_point next_missed;
+  } usage;
   void end_lost();  // Ends the leases of workers whose connections are lost. Called on the engine's thread.
   std::atomic<bool> leaving = false;
   std::atomic<bool> told = false;  // whether a program has said what it runs since the coordinator started
@@ -131,6 +172,8 @@ struct NewJob {
 // beginning of its request_id. `graph`: empty for a job that verifies winners again.
 JobRow own_job(const std::string& kind, const std::string& team, const std::string& label, TuneOptions options,
                const std::string& graph = "");
+// Returns the time in ns of the kernel of a record by the machine's peak rates; 0: not known.
+double bound_of(const KernelRecord& record);
 // Answers a job from the store, or plans it. Records and devices that the store lacks are looked for at the upstream
 // first. If the device is not known yet, the job stays queued, which is no error.
 absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers,

@@ -38,6 +38,14 @@ Worth worth_of(const Demand& kernel, double usual) {
 
 }  // namespace
 
+double ns_of(const KernelUse& use, double best_ns) {
+  return use.ns > 0 ? static_cast<double>(use.ns) : static_cast<double>(use.calls) * best_ns;
+}
+
+double per_day(double sum, int64_t first_day, int64_t today) {
+  return sum / static_cast<double>(std::max<int64_t>(1, today - first_day + 1));
+}
+
 double usual_saving(const std::vector<Demand>& kernels) {
   std::vector<double> savings;
   for (const Demand& kernel : kernels)
@@ -59,6 +67,17 @@ double expected_share(const Demand& kernel, double usual) {
   const double share = saved * kSearched / (kSearched + done);
   if (!(kernel.best_ns > 0)) return share;
   return std::clamp(1 - kernel.bound_ns / kernel.best_ns, 0.0, share);
+}
+
+std::string why_not_searched(const Demand& kernel, double usual) {
+  if (kernel.trials >= kMostTrials) return cat("it had ", kMostTrials, " trials, the most that a kernel is given");
+  if (kernel.best_ns > 0 && kernel.bound_ns >= kernel.best_ns)
+    return "it is at its bound: by the machine's peak rates none can be faster";
+  if (!(expected_share(kernel, usual) > 0)) {
+    return saving_of(kernel) ? "its search found nothing faster than the default schedule"
+                             : "searches of other kernels found nothing faster than their default schedules";
+  }
+  return worth_of(kernel, usual).pays() ? "" : "a search would take longer than it saves in a month";
 }
 
 std::optional<size_t> worth_most(const std::vector<Demand>& kernels, const std::map<std::string, double>& given,

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/base/job.h"
+
 namespace wl {
 
 // A kernel that programs of a team run.
@@ -19,6 +21,12 @@ struct Demand {
   double best_ns = 0, default_ns = 0, bound_ns = 0;
   int64_t trials = 0;  // number of trials that the searches of the kernel were allowed to make
 };
+
+// Returns the time in ns that launches of a kernel took: as it was sampled or, where no launch was timed (as on GPUs),
+// as many times `best_ns`, the time of one launch.
+double ns_of(const KernelUse& use, double best_ns);
+// Returns a sum over the days from `first_day` to `today`, both included, as one of each day.
+double per_day(double sum, int64_t first_day, int64_t today);
 
 // Returns the share of the default schedule's time that a search usually saves: the median over the kernels in the list
 // that were searched; a guess if none was.
@@ -33,6 +41,10 @@ int64_t next_trials(const Demand& kernel);
 // saved, the less, the more trials it had. None can become faster than its bound, and none is
 // searched beyond the limit of trials.
 double expected_share(const Demand& kernel, double usual);
+
+// Returns why a kernel is not searched further, for people: nothing is expected of a search, or less than it costs.
+// Empty: its next search pays.
+std::string why_not_searched(const Demand& kernel, double usual);
 
 // Returns the index of the kernel to search next; nullopt: no search would save in a month what it costs. Teams take
 // turns, so that what a team's programs say cannot keep other teams waiting: the next is the team that was given the

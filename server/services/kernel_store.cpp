@@ -10,6 +10,7 @@
 #include "compiler/ir/text.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
+#include "proto/usage.h"
 #include "proto/wire.h"
 #include "server/services/asking.h"
 #include "server/services/offers.h"
@@ -21,12 +22,12 @@ namespace {
 
 // The calls that fetch records are raw methods of gRPC, which return serialized messages, so that records can be
 // returned that were serialized earlier.
-using Fetching =
-    v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<
-        v1::KernelStore::WithCallbackMethod_ListKernels<v1::KernelStore::WithCallbackMethod_InvalidateKernel<
-            v1::KernelStore::WithCallbackMethod_OfferKernel<v1::KernelStore::WithCallbackMethod_GetHeads<
-                v1::KernelStore::WithCallbackMethod_OfferHeads<v1::KernelStore::WithCallbackMethod_PinKernel<
-                    v1::KernelStore::WithCallbackMethod_CountUses<v1::KernelStore::Service>>>>>>>>>;
+using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
+    v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<v1::KernelStore::WithCallbackMethod_ListKernels<
+        v1::KernelStore::WithCallbackMethod_InvalidateKernel<v1::KernelStore::WithCallbackMethod_OfferKernel<
+            v1::KernelStore::WithCallbackMethod_GetHeads<v1::KernelStore::WithCallbackMethod_OfferHeads<
+                v1::KernelStore::WithCallbackMethod_PinKernel<v1::KernelStore::WithCallbackMethod_CountUses<
+                    v1::KernelStore::WithCallbackMethod_GetUsage<v1::KernelStore::Service>>>>>>>>>>;
 
 class KernelStoreService final : public Fetching {
  public:
@@ -45,6 +46,7 @@ class KernelStoreService final : public Fetching {
   WL_ANSWER_ON(serving_.quick, GetHeads, v1::GetHeadsRequest, v1::GetHeadsResponse);
   WL_ANSWER_ON(serving_.quick, OfferHeads, v1::OfferHeadsRequest, v1::OfferHeadsResponse);
   WL_ANSWER_READER_ON(serving_.quick, CountUses, v1::CountUsesRequest, v1::CountUsesResponse);
+  WL_ANSWER_READER_ON(serving_.slow, GetUsage, v1::GetUsageRequest, v1::Usage);
   WL_ANSWER_READER_ON(serving_.quick, OfferKernel, v1::OfferKernelRequest, v1::OfferKernelResponse);
 
  private:
@@ -266,6 +268,13 @@ grpc::Status KernelStoreService::CountUses(const Reader& reader, const v1::Count
   const auto known = serving_.engine->count_uses(reader.team, uses);
   if (!known.ok()) return to_grpc(known.status());
   out->set_known(*known);
+  return grpc::Status::OK;
+}
+
+grpc::Status KernelStoreService::GetUsage(const Reader& reader, const v1::GetUsageRequest* request, v1::Usage* out) {
+  const auto usage = serving_.engine->usage(reader, request->most() == 0 ? kUsageItems : request->most());
+  if (!usage.ok()) return to_grpc(usage.status());
+  *out = to_proto(*usage);
   return grpc::Status::OK;
 }
 

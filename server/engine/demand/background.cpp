@@ -41,13 +41,20 @@ TuneOptions options_for(const KernelRecord& record, bool cold, int64_t trials) {
   return options;
 }
 
+}  // namespace
+
 double bound_of(const KernelRecord& record) {
   const auto graph = parse(record.graph);
   const auto machine = machine_of(record.device);
   return graph.ok() && machine.ok() ? roofline(*graph, *machine).ns() : 0;
 }
 
-}  // namespace
+std::string Engine::Impl::background_pause() {
+  if (!options.background.on) return "this coordinator searches nothing by itself (--background-hours)";
+  if (leases.draining()) return "the coordinator is drained";
+  if (!is_within(options.background, std::time(nullptr))) return "now is outside of the hours of --background-hours";
+  return "";
+}
 
 // Returns the kernels that may be searched now, with their records, in the same order.
 absl::StatusOr<std::vector<Demand>> Engine::Impl::demands(const std::vector<Device>& in_use,
@@ -63,13 +70,11 @@ absl::StatusOr<std::vector<Demand>> Engine::Impl::demands(const std::vector<Devi
     const KernelRecord& record = row->record;
     if (is_in_use(in_use, record.device) || workers.serving(record.device, row->team) == 0) continue;
     const double best_ns = undisturbed_ns(record.samples_ns);
-    const double ns =
-        each.use.ns > 0 ? static_cast<double>(each.use.ns) : static_cast<double>(each.use.calls) * best_ns;
     const auto asked = background.asked.find(each.use.key);
     found.push_back(
         {.team = each.team,
          .key = each.use.key,
-         .ns_per_day = ns / static_cast<double>(std::max<int64_t>(1, today - each.first_day + 1)),
+         .ns_per_day = per_day(ns_of(each.use, best_ns), each.first_day, today),
          .best_ns = best_ns,
          .default_ns = undisturbed_ns(record.default_samples_ns),
          .bound_ns = bound_of(record),
@@ -205,6 +210,12 @@ void Engine::Impl::look_for_demand() {
         const auto made = search_used(in_use);
         if (!made.ok() && !absl::IsCancelled(made.status()))
           spdlog::warn("kernels that programs run are not searched: {}", std::string(made.status().message()));
+        auto given = std::make_shared<UsageState::Given>();
+        *given = {background.day, background.given, background.unfit, background.asked};
+        {
+          const std::lock_guard lock(usage.mutex);
+          usage.given = std::move(given);
+        }
         loop.post([this, job = made.ok() ? *made : std::nullopt] {
           background.job = job;
           background.looking = false;
