@@ -273,9 +273,12 @@ bool Coordinator::Impl::build(const CoordinatorOptions& options) {
 
 absl::Status Coordinator::Impl::open_http(const CoordinatorOptions& options) {
   if (options.http.empty()) return absl::OkStatus();
+  const auto text = [this](const HttpQuestion& asked) {
+    return metrics->text(state()) + (web == nullptr ? "" : web->usage_metrics(asked));
+  };
   WL_ASSIGN_OR_RETURN(http, HttpServer::open({.address = options.http,
                                               .tls = options.tls,
-                                              .metrics = [this] { return metrics->text(state()); },
+                                              .metrics = text,
                                               .not_ready = [this]() -> std::string {
                                                 return engine->draining() ? "drained: workers get no new work" : "";
                                               },

@@ -176,7 +176,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& 
       answer.set_content(kForeignHost, kText);
       return;
     }
-    answer.set_content(metrics(), "text/plain; version=0.0.4; charset=utf-8");
+    answer.set_content(metrics(question_of(request)), "text/plain; version=0.0.4; charset=utf-8");
   });
   server.Get("/healthz",
              [](const httplib::Request&, httplib::Response& answer) { answer.set_content("alive\n", kText); });

@@ -43,7 +43,7 @@ struct HttpOptions {
   std::string address;  // the address to listen on, as "HOST:PORT"
   // With `cert` and `key` the server uses HTTPS. With `ca` a caller may show a certificate, which must then be valid.
   TlsFiles tls;
-  std::function<std::string()> metrics;
+  std::function<std::string(const HttpQuestion&)> metrics;
   std::function<std::string()> not_ready;  // returns why workers get no work, for /readyz; "": they get work
   AnswerHttp pages = {};  // answers requests for pages, on several threads; nullopt: there is no such page
 };

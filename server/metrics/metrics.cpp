@@ -121,6 +121,32 @@ CoordinatorState process_state() {
   return out;
 }
 
+std::string usage_text(const Usage& usage) {
+  pm::Registry registry;
+  const auto gauges = [&](const char* name, const char* help) -> pm::Family<pm::Gauge>& {
+    return pm::BuildGauge().Name(name).Help(help).Register(registry);
+  };
+  pm::Family<pm::Gauge>& time =
+      gauges("warploom_kernel_time_seconds", "Time of programs in kernels, of the last week.");
+  pm::Family<pm::Gauge>& calls = gauges("warploom_kernel_calls", "Launches of kernels by programs, of the last week.");
+  pm::Family<pm::Gauge>& saved =
+      gauges("warploom_kernel_saved_seconds", "Time that these launches would have taken longer by default schedules.");
+  pm::Family<pm::Gauge>& cost =
+      gauges("warploom_search_time_seconds", "Time of workers in searches, of the last week.");
+  pm::Family<pm::Gauge>& missed =
+      gauges("warploom_missed_jobs", "Jobs of the last week that did not find their kernels and were not to search.");
+  for (const TeamUsage& team : usage.teams) {
+    for (size_t kind = 0; kind < kUseKinds; ++kind) {
+      time.Add({{"team", team.team}, {"kind", kUseKindNames[kind]}}).Set(team.sum.ns[kind] / 1e9);
+      calls.Add({{"team", team.team}, {"kind", kUseKindNames[kind]}}).Set(static_cast<double>(team.sum.calls[kind]));
+    }
+    saved.Add({{"team", team.team}}).Set(team.saved_ns / 1e9);
+    cost.Add({{"team", team.team}}).Set(team.cost_s);
+    missed.Add({{"team", team.team}}).Set(static_cast<double>(team.missed));
+  }
+  return pm::TextSerializer().Serialize(registry.Collect());
+}
+
 Metrics::Metrics(std::span<const char* const> lease_ends) : impl_(std::make_unique<Impl>()) {
   impl_->gauges("warploom_build_info", "Always 1; its labels say what runs.")
       .Add({{"version", WARPLOOM_VERSION}})

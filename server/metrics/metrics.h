@@ -1,6 +1,6 @@
 // The Prometheus metrics of a coordinator: calls, trials, leases, the queue, workers and the store. Names follow the
 // conventions of Prometheus (prometheus.io/docs/practices/naming). Labels have few values, whatever callers do: neither
-// a worker's name nor a team or a key is a label.
+// a worker's name nor a key is a label, and a team only in usage_text().
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/base/job.h"
+#include "proto/usage.h"
 
 namespace wl {
 
@@ -32,6 +33,10 @@ struct CoordinatorState {
 
 // Returns the processor time and the open descriptors of this process; the other fields are unset.
 CoordinatorState process_state();
+
+// Returns the metrics of what programs ran, in the same format: of at most kMostShares teams. They have the names of
+// teams as labels, so that only those may read them who may call GetUsage, each for what it shows them.
+std::string usage_text(const Usage& usage);
 
 // Every function may be called from any thread.
 class Metrics {

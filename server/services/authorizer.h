@@ -9,6 +9,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -68,6 +69,10 @@ class Authorizer {
 
   // Checks an HTTP request as if it were a call of `path`, with the errors of check(). Returns what its caller may see.
   absl::StatusOr<Reader> admit(const std::string& path, const Connection& connection, const Shown& shown);
+
+  // As admit(), for callers who need not show anything: nullopt instead of an error, and refusals leave no line in the
+  // log.
+  std::optional<Reader> admit_quietly(const std::string& path, const Connection& connection, const Shown& shown) const;
 
   // Returns the machine that the callers file names for a principal's workers; empty: it has no such row. Thread-safe.
   std::string machine_of(const std::string& principal) const;

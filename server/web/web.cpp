@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "compiler/base/sha256.h"
 #include "proto/dial.h"
+#include "server/metrics/metrics.h"
 #include "server/web/answers.h"
 #include "server/web/api.h"
 #include "server/web/files.h"
@@ -174,6 +175,19 @@ std::optional<HttpAnswer> Web::answer(const HttpQuestion& question) {
   if (wanted.empty() && question.path.starts_with(kFiles)) wanted = question.path.substr(kFiles.size());
   const auto found = impl_->files.find(wanted);
   return found == impl_->files.end() ? std::nullopt : std::optional(impl_->served(found->second, question));
+}
+
+std::string Web::usage_metrics(const HttpQuestion& question) const {
+  Shown shown;
+  shown.token = question.authorization;
+  shown.certificate = question.certificate;
+  const auto reader = impl_->authorizer->admit_quietly("/warploom.v1.KernelStore/GetUsage", impl_->connection, shown);
+  if (!reader) return "";
+  auto usage = impl_->data.serving.engine->usage(*reader, 0);
+  if (!usage.ok()) return "";
+  // Series exist from the start, at 0.
+  if (usage->teams.empty()) usage->teams.emplace_back().team = reader->team;
+  return usage_text(*usage);
 }
 
 HttpAnswer Web::Impl::with_headers(HttpAnswer answer) const {

@@ -28,6 +28,9 @@ class Web {
 
   // Answers a request. nullopt: there is no such page. Thread-safe.
   std::optional<HttpAnswer> answer(const HttpQuestion& question);
+  // Returns the metrics of what programs ran (usage_text() of server/metrics/metrics.h), as far as GetUsage shows it to
+  // the caller; empty: it does not, or the sums are not known. Thread-safe.
+  std::string usage_metrics(const HttpQuestion& question) const;
 
  private:
   struct Impl;

@@ -97,7 +97,7 @@ HttpDoorOptions options_with(std::function<std::string(const std::string& path)>
 TEST(Door, ThirtyThreeConnectionsAndMoreDoNotStopTheServer) {
   const auto server = HttpServer::open({.address = "127.0.0.1:0",
                                         .tls = {},
-                                        .metrics = [] { return std::string("m 1\n"); },
+                                        .metrics = [](const HttpQuestion&) { return std::string("m 1\n"); },
                                         .not_ready = [] { return std::string(); }});
   ASSERT_TRUE(server.ok()) << server.status();
   const int port = std::stoi((*server)->address().substr((*server)->address().rfind(':') + 1));
