@@ -45,6 +45,7 @@ WebAnswer graph_json;       // kernels.cpp: the picture of a job's graph, and th
 WebAnswer workers_json;     // workers.cpp: the workers, and what each of them is measuring
 WebAnswer records_json;     // records.cpp: the list of records, newest first; after=TOKEN: the next page
 WebAnswer record_json;      // records.cpp: one record, by its digest
+WebAnswer usage_json;       // usage.cpp: what programs ran, what tuning has saved, what it may save, what was missed
 WebAnswer records_by_json;  // records.cpp: the models and machines that records can be listed by
 
 // Returns a parameter as a number from `least` to `most`; `otherwise` if the parameter is absent.

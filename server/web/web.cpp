@@ -35,6 +35,7 @@ constexpr Route kRoutes[] = {
     {"/api/jobs/*/kernels", "/warploom.v1.TuningService/GetJob", &kernels_json},
     {"/api/jobs/*/graph", "/warploom.v1.TuningService/Inspect", &graph_json},
     {"/api/workers", "/warploom.v1.Admin/ListWorkers", &workers_json},
+    {"/api/usage", "/warploom.v1.KernelStore/GetUsage", &usage_json},
     {"/api/records", "/warploom.v1.KernelStore/ListKernels", &records_json},
     {"/api/records-by", "/warploom.v1.KernelStore/ListKernels", &records_by_json},
     {"/api/records/*", "/warploom.v1.KernelStore/GetKernel", &record_json},
@@ -50,6 +51,7 @@ constexpr Page kPages[] = {
     {"/jobs/*/groups/*", "group", "Group"},
     {"/jobs/*/graph", "graph", "Graph"},
     {"/workers", "workers", "Workers"},
+    {"/usage", "usage", "Usage"},
     {"/records", "records", "Records"},
     {"/records/*", "record", "Record"},
 };
