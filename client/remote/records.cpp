@@ -140,6 +140,16 @@ absl::Status Service::count_uses(const std::vector<KernelUse>& uses) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Usage> Service::usage(int most) {
+  v1::GetUsageRequest request;
+  request.set_most(most);
+  auto stub = v1::KernelStore::NewStub(channel_);
+  WL_ASSIGN_OR_RETURN(const v1::Usage answer, call(*stub, peer_, &v1::KernelStore::Stub::GetUsage, request));
+  auto usage = from_proto(answer);
+  if (!usage.ok()) return answer_error(usage.status(), peer_.where);
+  return usage;
+}
+
 absl::StatusOr<int64_t> Service::set_pinned(const std::string& key_or_digest, bool pinned) {
   auto stub = v1::KernelStore::NewStub(channel_);
   v1::PinKernelRequest request;

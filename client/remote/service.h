@@ -15,6 +15,7 @@
 #include "compiler/base/status.h"
 #include "proto/dial.h"
 #include "proto/trust/signing.h"
+#include "proto/usage.h"
 
 namespace grpc {
 class Status;
@@ -176,6 +177,9 @@ class Service {
   absl::StatusOr<std::vector<RecordSummary>> list_records(int most, const std::string& key_prefix = "");
   // Counts what a program ran (docs/design/service.md#background-searches).
   absl::Status count_uses(const std::vector<KernelUse>& uses);
+  // Returns what programs ran in the last week, with at most `most` kernels and graphs. Unimplemented: the coordinator
+  // is of a version that does not say it.
+  absl::StatusOr<Usage> usage(int most);
   // Returns the key of stored kernels that begins with `digits`. A whole key, or a text for which may_be_key() is
   // false, is returned as it is. NotFound: no key begins with `digits`; InvalidArgument: several keys do.
   absl::StatusOr<std::string> whole_key(const std::string& digits);

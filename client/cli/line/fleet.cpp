@@ -19,7 +19,8 @@ void add_reverify(CLI::App& app, Options& options) {
 }
 
 void add_top(CLI::App& app, Options& options) {
-  CLI::App* top = command(app, options, "top", "jobs, workers and what they do, again and again; q ends it",
+  CLI::App* top = command(app, options, "top",
+                          "jobs, workers and what they do, again and again; u shows what programs run, q ends it",
                           "warploom top --server HOST:7411");
   add_server(top, options.connection)->required();
   top->add_flag("--once", options.top.once, "look once, as without a terminal");

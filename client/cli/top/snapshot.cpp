@@ -11,6 +11,8 @@ namespace {
 
 constexpr int kMostOpen = 1000, kNewest = 20;
 constexpr int64_t kSpanMs = 10'000;
+constexpr int64_t kUsageMs = 10'000;  // the coordinator makes new sums as often
+constexpr int kUsageRows = 50;
 
 int64_t unix_ms_now() {
   using std::chrono::milliseconds;
@@ -53,9 +55,54 @@ Json worker_json(const WorkerSummary& worker) {
   return json;
 }
 
+Json sum_json(const UseSum& sum) {
+  Json json = Json::object();
+  for (size_t i = 0; i < kUseKinds; ++i) json[kUseKindNames[i]] = {{"s", sum.ns[i] / 1e9}, {"calls", sum.calls[i]}};
+  return json;
+}
+
+Json usage_json(const Usage& usage) {
+  Json json = {{"days", usage.days},     {"time", sum_json(usage.total)}, {"saved_s", usage.saved_ns / 1e9},
+               {"cost_s", usage.cost_s}, {"trials", usage.trials},        {"background", usage.background},
+               {"teams", Json::array()}, {"kernels", Json::array()},      {"missed", Json::array()}};
+  for (const TeamUsage& team : usage.teams)
+    json["teams"].push_back({{"team", team.team},
+                             {"time", sum_json(team.sum)},
+                             {"saved_s", team.saved_ns / 1e9},
+                             {"cost_s", team.cost_s},
+                             {"missed", team.missed}});
+  for (const KernelUsage& kernel : usage.kernels)
+    json["kernels"].push_back({{"key", kernel.key},
+                               {"digest", kernel.digest},
+                               {"name", kernel.name},
+                               {"team", kernel.team},
+                               {"target", kernel.target},
+                               {"device", kernel.device},
+                               {"model", kernel.model},
+                               {"kind", kUseKindNames[static_cast<size_t>(kernel.kind)]},
+                               {"calls_per_day", kernel.calls_per_day},
+                               {"s_per_day", kernel.ns_per_day / 1e9},
+                               {"saving_s_per_day", kernel.saving_per_day / 1e9},
+                               {"best_ns", kernel.best_ns},
+                               {"default_ns", kernel.default_ns},
+                               {"bound_ns", kernel.bound_ns},
+                               {"trials", kernel.trials},
+                               {"stopped", kernel.stopped}});
+  for (const MissedUsage& missed : usage.missed)
+    json["missed"].push_back({{"team", missed.team},
+                              {"model", missed.model},
+                              {"target", missed.target},
+                              {"device", missed.device},
+                              {"count", missed.count},
+                              {"last_unix_ms", missed.last_unix_ms},
+                              {"job", missed.job},
+                              {"why", missed.why}});
+  return json;
+}
+
 }  // namespace
 
-absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& server) {
+absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& server, const Snapshot& before) {
   Snapshot out;
   out.server = server;
   WL_ASSIGN_OR_RETURN(out.about, service.server());
@@ -69,6 +116,14 @@ absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& serv
   WL_ASSIGN_OR_RETURN(out.workers, service.list_workers());
   std::stable_partition(out.workers.begin(), out.workers.end(), [](const WorkerSummary& one) { return one.alive; });
   out.unix_ms = unix_ms_now();
+  out.usage = before.usage;
+  out.usage_unix_ms = before.usage_unix_ms;
+  if (const int64_t age_ms = out.unix_ms - before.usage_unix_ms; age_ms < 0 || age_ms >= kUsageMs) {
+    auto usage = service.usage(kUsageRows);
+    if (!usage.ok() && !absl::IsUnimplemented(usage.status())) return usage.status();
+    out.usage = usage.ok() ? std::optional(*std::move(usage)) : std::nullopt;
+    out.usage_unix_ms = out.unix_ms;
+  }
   return out;
 }
 
@@ -114,6 +169,7 @@ std::string json_line(const Snapshot& snapshot, const Rates& rates) {
   for (const auto* jobs : {&snapshot.open, &snapshot.ended})
     for (const Job& job : *jobs) json["jobs"].push_back(job_json(job, rates));
   for (const WorkerSummary& worker : snapshot.workers) json["workers"].push_back(worker_json(worker));
+  json["usage"] = snapshot.usage ? usage_json(*snapshot.usage) : Json();
   return line_of(json);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,13 @@ struct Snapshot {
   std::vector<Job> open;   // the coordinator's jobs that are not done, newest first
   std::vector<Job> ended;  // those of the coordinator's newest jobs that have ended
   std::vector<WorkerSummary> workers;
+  std::optional<Usage> usage;  // what programs run; nullopt: the coordinator is of a version that does not say it
+  int64_t usage_unix_ms = 0;   // when that was asked for; 0: it was not
 };
 
-// Makes a snapshot by calls of the coordinator. Errors are those of the calls.
-absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& server);
+// Makes a snapshot by calls of the coordinator. Errors are those of the calls. What programs run is taken from the
+// snapshot `before` if that is less than ten seconds old there.
+absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& server, const Snapshot& before = {});
 
 // Trials per second, by job name.
 using Rates = std::map<std::string, double>;

@@ -126,8 +126,12 @@ Terminal::Event Terminal::wait(std::chrono::milliseconds most) {
   if (sources[1].revents != 0) {
     const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
     if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) return Event::kQuit;  // the terminal is gone
-    for (ssize_t i = 0; i < n; ++i)
+    bool other = false;
+    for (ssize_t i = 0; i < n; ++i) {
       if (bytes[i] == 'q' || bytes[i] == 'Q' || bytes[i] == '\x03' || bytes[i] == '\x04') return Event::kQuit;
+      if (bytes[i] == 'u' || bytes[i] == 'U' || bytes[i] == '\t') other = !other;
+    }
+    if (other && event != Event::kQuit) event = Event::kOther;
   }
   return event;
 }

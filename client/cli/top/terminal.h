@@ -20,8 +20,9 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   // Waits for an event, but no longer than `most`. kTime: the time is over. kDraw: wake() was called, the terminal has
-  // a new size, or the program continues after Ctrl-Z. kQuit: q, Ctrl-C, Ctrl-D, SIGTERM, or the terminal is gone.
-  enum class Event { kTime, kDraw, kQuit };
+  // a new size, or the program continues after Ctrl-Z. kOther: u or Tab, for the other screen. kQuit: q, Ctrl-C,
+  // Ctrl-D, SIGTERM, or the terminal is gone.
+  enum class Event { kTime, kDraw, kOther, kQuit };
   Event wait(std::chrono::milliseconds most);
   // Makes wait() return kDraw. May be called from any thread.
   void wake();

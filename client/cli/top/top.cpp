@@ -60,7 +60,7 @@ class Looker {
     std::condition_variable_any over;
     const std::stop_token stop = stop_.get_token();
     while (!stop.stop_requested()) {
-      absl::StatusOr<Snapshot> snapshot = take_snapshot(service_, server_);
+      absl::StatusOr<Snapshot> snapshot = take_snapshot(service_, server_, seen().snapshot);
       if (stop.stop_requested()) return;
       {
         const std::lock_guard lock(mutex_);
@@ -105,6 +105,7 @@ absl::StatusOr<int> draw_until_quit(Context& context, const TopOptions& options)
     RateMeter meter;
     Rates rates;
     int64_t answers = 0;
+    bool usage = false;  // which screen is shown
     Terminal::Event event = Terminal::Event::kDraw;
     while (event != Terminal::Event::kQuit && wrong.ok()) {
       const Looker::Seen seen = looker.seen();
@@ -120,9 +121,11 @@ absl::StatusOr<int> draw_until_quit(Context& context, const TopOptions& options)
       trouble.since_s = std::chrono::duration_cast<std::chrono::seconds>(Steady::now() - seen.answered).count();
       if (seen.error.ok() && trouble.since_s > 3 + 2 * interval / std::chrono::seconds(1))
         trouble.message = "the coordinator does not answer";
-      terminal.draw(top_lines(shown, trouble.message.empty() ? rates : Rates(), trouble,
-                              {.rows = terminal.rows(), .columns = terminal.columns()}, colour));
+      const TopSize size = {.rows = terminal.rows(), .columns = terminal.columns()};
+      terminal.draw(usage ? usage_lines(shown, trouble, size, colour)
+                          : top_lines(shown, trouble.message.empty() ? rates : Rates(), trouble, size, colour));
       event = terminal.wait(kRedraw);
+      if (event == Terminal::Event::kOther) usage = !usage;
     }
   }
   WL_RETURN_IF_ERROR(wrong);
@@ -133,13 +136,15 @@ absl::StatusOr<int> draw_until_quit(Context& context, const TopOptions& options)
 absl::StatusOr<int> write_lines(Context& context, const TopOptions& options) {
   Service service = context.service.limited(kLookPatience, {});
   RateMeter meter;
+  Snapshot before;
   for (;;) {
-    const auto snapshot = take_snapshot(service, context.connection.server);
+    const auto snapshot = take_snapshot(service, context.connection.server, before);
     if (!snapshot.ok() && (options.once || !may_pass_later(snapshot.status()))) return snapshot.status();
     WL_RETURN_IF_ERROR(append_line(options.json, snapshot.ok()
                                                      ? json_line(*snapshot, meter.add(*snapshot))
                                                      : json_line(context.connection.server, snapshot.status())));
     if (options.once) return kExitDone;
+    if (snapshot.ok()) before = *snapshot;
     std::this_thread::sleep_for(std::chrono::duration<double>(options.interval_s));
   }
 }
@@ -152,7 +157,12 @@ absl::StatusOr<int> top_command(Context& context, const TopOptions& options) {
   WL_ASSIGN_OR_RETURN(const Snapshot snapshot, take_snapshot(context.service, context.connection.server));
   const Rates rates = RateMeter().add(snapshot);
   WL_RETURN_IF_ERROR(append_line(options.json, json_line(snapshot, rates)));
-  for (const std::string& line : top_lines(snapshot, rates, {}, {}, wants_colour(1))) std::printf("%s\n", line.c_str());
+  const bool colour = wants_colour(1);
+  for (const std::string& line : top_lines(snapshot, rates, {}, {}, colour)) std::printf("%s\n", line.c_str());
+  if (snapshot.usage && snapshot.usage->kernels_in_all + snapshot.usage->missed_in_all > 0) {
+    std::printf("\n");
+    for (const std::string& line : usage_lines(snapshot, {}, {}, colour)) std::printf("%s\n", line.c_str());
+  }
   return kExitDone;
 }
 

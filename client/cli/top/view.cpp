@@ -202,6 +202,60 @@ std::pair<size_t, size_t> divided(size_t room, size_t jobs, size_t workers) {
   return {room - for_workers, for_workers};
 }
 
+std::string head_text(const Snapshot& snapshot) {
+  return cat(snapshot.unix_ms == 0 ? "-" : utc_text(snapshot.unix_ms / 1000, "%H:%M:%S UTC"), "  ",
+             printable(snapshot.server),
+             snapshot.about.version.empty() ? "" : cat("  warploomd ", printable(snapshot.about.version)));
+}
+
+std::string trouble_text(const TopTrouble& trouble) {
+  return cat("no answer for ", trouble.since_s, " s, trying again: ", printable(trouble.message));
+}
+
+// Returns a time in a unit that suits it, from nanoseconds to hours.
+std::string span_text(double ns) {
+  constexpr std::pair<double, const char*> kUnits[] = {
+      {3.6e12, "h"}, {6e10, "min"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+  for (const auto& [unit, name] : kUnits)
+    if (ns >= unit) return absl::StrFormat(ns < 100 * unit ? "%.1f %s" : "%.0f %s", ns / unit, name);
+  return ns > 0 ? absl::StrFormat("%.0f ns", ns) : "-";
+}
+
+std::string share_text(const UseSum& sum, UseKind kind) {
+  const double all = sum.all_ns();
+  return absl::StrFormat("%.0f %%", all > 0 ? 100 * sum.ns[static_cast<size_t>(kind)] / all : 0);
+}
+
+Rows team_rows(const Usage& usage) {
+  Rows rows;
+  for (const TeamUsage& team : usage.teams)
+    rows.push_back({team.team.empty() ? "no team" : printable(team.team), span_text(team.sum.all_ns()),
+                    cat(team.sum.all_calls()), share_text(team.sum, UseKind::kTuned),
+                    share_text(team.sum, UseKind::kPredicted), share_text(team.sum, UseKind::kDefault),
+                    span_text(team.saved_ns), span_text(team.cost_s * 1e9), cat(team.missed)});
+  return rows;
+}
+
+Rows worth_rows(const Usage& usage) {
+  Rows rows;
+  for (const KernelUsage& kernel : usage.kernels)
+    rows.push_back({kernel.key.substr(0, 12), span_text(kernel.saving_per_day), span_text(kernel.ns_per_day),
+                    absl::StrFormat("%.0f", kernel.calls_per_day), kUseKindNames[static_cast<size_t>(kernel.kind)],
+                    span_text(kernel.best_ns), span_text(kernel.default_ns), span_text(kernel.bound_ns),
+                    cat(kernel.trials), kernel.team.empty() ? "-" : printable(kernel.team), printable(kernel.device),
+                    printable(kernel.name),
+                    kernel.stopped.empty() ? "" : cat("not searched: ", printable(kernel.stopped))});
+  return rows;
+}
+
+Rows missed_rows(const Usage& usage) {
+  Rows rows;
+  for (const MissedUsage& missed : usage.missed)
+    rows.push_back({missed.model.empty() ? "-" : printable(missed.model), cat(missed.count), printable(missed.job),
+                    printable(missed.target), printable(missed.why)});
+  return rows;
+}
+
 }  // namespace
 
 std::vector<std::string> top_lines(const Snapshot& snapshot, const Rates& rates, const TopTrouble& trouble,
@@ -215,10 +269,8 @@ std::vector<std::string> top_lines(const Snapshot& snapshot, const Rates& rates,
   }
   double rate = 0;
   for (const auto& [name, one] : rates) rate += one;
-  lines.add(cat(snapshot.unix_ms == 0 ? "-" : utc_text(snapshot.unix_ms / 1000, "%H:%M:%S UTC"), "  ",
-                printable(snapshot.server),
-                snapshot.about.version.empty() ? "" : cat("  warploomd ", printable(snapshot.about.version)),
-                snapshot.about.draining ? "  DRAINED: workers get no new work" : ""),
+  lines.add(cat(head_text(snapshot), snapshot.about.draining ? "  DRAINED: workers get no new work" : "",
+                size.rows > 0 ? "  (u: usage)" : ""),
             kBold);
   lines.add(cat("jobs: ", running, " running, ", snapshot.open.size() - running, " queued  workers: ", busy, " busy, ",
                 alive - busy, " idle, ", snapshot.workers.size() - alive, " lost  trials/s: ", rate_text_of(rate)));
@@ -228,7 +280,7 @@ std::vector<std::string> top_lines(const Snapshot& snapshot, const Rates& rates,
     ++fixed;
   }
   if (!trouble.message.empty()) {
-    lines.add(cat("no answer for ", trouble.since_s, " s, trying again: ", printable(trouble.message)), kRed);
+    lines.add(trouble_text(trouble), kRed);
     ++fixed;
   }
   const size_t rows = size.rows <= 0 ? SIZE_MAX : static_cast<size_t>(size.rows);
@@ -255,6 +307,71 @@ std::vector<std::string> top_lines(const Snapshot& snapshot, const Rates& rates,
                {"SILENT", 4, true},
                {"DEVICES", 3, false, true}},
               workers, for_workers);
+  return lines.take();
+}
+
+std::vector<std::string> usage_lines(const Snapshot& snapshot, const TopTrouble& trouble, TopSize size, bool colour) {
+  Lines lines(size, colour);
+  lines.add(cat(head_text(snapshot), size.rows > 0 ? "  (u: jobs and workers)" : ""), kBold);
+  if (!trouble.message.empty()) lines.add(trouble_text(trouble), kRed);
+  if (!snapshot.usage) {
+    lines.add(snapshot.usage_unix_ms == 0 ? "asking what programs run"
+                                          : "this coordinator is of a version that does not say what programs run");
+    return lines.take();
+  }
+  const Usage& usage = *snapshot.usage;
+  const UseSum& sum = usage.total;
+  if (usage.kernels_in_all == 0)
+    lines.add("no program has said in the last week what it runs: they count what they load from this coordinator");
+  else
+    lines.add(cat("programs, ", usage.days == 1 ? "today" : cat("last ", usage.days, " days"), ": ",
+                  span_text(sum.all_ns()), " in ", sum.all_calls(), " launches: tuned ",
+                  share_text(sum, UseKind::kTuned), ", predicted ", share_text(sum, UseKind::kPredicted), ", default ",
+                  share_text(sum, UseKind::kDefault)));
+  lines.add(cat("tuning has saved ", span_text(usage.saved_ns), "; searches took ", span_text(usage.cost_s * 1e9),
+                " of workers for ", usage.trials, " candidates"));
+  if (!usage.background.empty()) lines.add(cat("no search begins by itself now: ", printable(usage.background)), kDim);
+  const Rows teams = team_rows(usage), worth = worth_rows(usage), missed = missed_rows(usage);
+  constexpr size_t kFixed = 11;  // lines besides the rows: at most five before them, three titles, three empty lines
+  const size_t rows = size.rows <= 0 ? SIZE_MAX : static_cast<size_t>(size.rows);
+  const size_t room = rows > kFixed ? rows - kFixed : 0;
+  const size_t for_teams = std::min(teams.size(), room / 4), for_missed = std::min(missed.size(), room / 4);
+  if (!teams.empty()) {
+    lines.add("");
+    lines.table({{"TEAM", 0, false, true},
+                 {"TIME", 1, true},
+                 {"CALLS", 8, true},
+                 {"TUNED", 2, true},
+                 {"PREDICTED", 7, true},
+                 {"DEFAULT", 3, true},
+                 {"SAVED", 4, true},
+                 {"COST", 5, true},
+                 {"MISSED", 6, true}},
+                teams, for_teams);
+  }
+  if (!worth.empty()) {
+    lines.add("");
+    lines.table({{"WORTH MOST", 0},
+                 {"SAVES/DAY", 1, true},
+                 {"TIME/DAY", 2, true},
+                 {"CALLS/DAY", 10, true},
+                 {"KIND", 5},
+                 {"NOW", 6, true},
+                 {"DEFAULT", 7, true},
+                 {"BOUND", 8, true},
+                 {"TRIALS", 9, true},
+                 {"TEAM", 11},
+                 {"DEVICE", 12},
+                 {"WHAT", 3, false, true},
+                 {"", 4, false, true}},
+                worth, room - for_teams - for_missed);
+  }
+  if (!missed.empty()) {
+    lines.add("");
+    lines.table(
+        {{"ASKED IN VAIN", 0, false, true}, {"TIMES", 1, true}, {"LAST", 3}, {"TARGET", 4}, {"WHY", 2, false, true}},
+        missed, for_missed);
+  }
   return lines.take();
 }
 

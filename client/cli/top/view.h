@@ -25,4 +25,8 @@ struct TopTrouble {
 std::vector<std::string> top_lines(const Snapshot& snapshot, const Rates& rates, const TopTrouble& trouble,
                                    TopSize size, bool colour);
 
+// Returns the lines of the other screen, by the same rules: what programs run, and what tuning has saved and may still
+// save.
+std::vector<std::string> usage_lines(const Snapshot& snapshot, const TopTrouble& trouble, TopSize size, bool colour);
+
 }  // namespace wl
