@@ -88,6 +88,10 @@ def main():
         with contextlib.closing(sqlite3.connect(f"file:{scratch.path('a.db')}?mode=ro", uri=True)) as store:
             expect(store.execute("SELECT count(*) FROM uses").fetchone() == (0,), "it said nothing of what it ran")
         fleet.run_program(scratch.path("SOFTMAX.graph"), no_counts=False)
+        usage = scratch.run("warploom", "top", "--server", fleet.server, "--once", "--json", "-").json()["usage"]
+        expect(0.3 * RUN_S < usage["time"]["default"]["s"] < 3 * RUN_S and usage["time"]["tuned"]["s"] == 0, f"the time of default kernels: {usage}")
+        expect(usage["days"] == 1 and usage["saved_s"] == 0 and usage["cost_s"] > 0 and len(usage["kernels"]) == 1, usage)
+        expect(usage["kernels"][0]["saving_s_per_day"] > 0 and usage["kernels"][0]["stopped"] == "", usage)
         # What was counted is stored, so the next process of the coordinator goes on with it.
         fleet.coordinator.process.send_signal(signal.SIGKILL)
         fleet.coordinator.process.wait()
