@@ -273,12 +273,13 @@ bool Coordinator::Impl::build(const CoordinatorOptions& options) {
 
 absl::Status Coordinator::Impl::open_http(const CoordinatorOptions& options) {
   if (options.http.empty()) return absl::OkStatus();
-  const auto text = [this](const HttpQuestion& asked) {
-    return metrics->text(state()) + (web == nullptr ? "" : web->usage_metrics(asked));
-  };
   WL_ASSIGN_OR_RETURN(http, HttpServer::open({.address = options.http,
                                               .tls = options.tls,
-                                              .metrics = text,
+                                              .metrics =
+                                                  [this](const HttpQuestion& asked) {
+                                                    return metrics->text(state()) +
+                                                           (web ? web->usage_metrics(asked) : "");
+                                                  },
                                               .not_ready = [this]() -> std::string {
                                                 return engine->draining() ? "drained: workers get no new work" : "";
                                               },

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/base/status.h"
+
 namespace wl {
 namespace {
 

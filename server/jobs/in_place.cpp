@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "compiler/ir/eval.h"
+#include "compiler/ir/text.h"
 
 namespace wl {
 namespace {
