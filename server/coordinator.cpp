@@ -58,16 +58,6 @@ absl::StatusOr<Ranker> ranker_for(const CoordinatorOptions& options) {
   return Ranker();
 }
 
-// Returns a function that measures how long commits take; the store's writer thread calls that function.
-std::function<void(const char*)> commit_timer(Metrics* metrics) {
-  using Clock = std::chrono::steady_clock;
-  return [metrics, begun = Clock::time_point()](const char* point) mutable {
-    if (std::strcmp(point, "commit") == 0) begun = Clock::now();
-    if (std::strcmp(point, "committed") == 0)
-      metrics->commit_ended(std::chrono::duration<double>(Clock::now() - begun).count());
-  };
-}
-
 }  // namespace
 
 struct Coordinator::Impl {

@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <mutex>
@@ -240,6 +242,15 @@ std::string Metrics::text(const CoordinatorState& state) {
   impl.processor.Increment(std::max(0.0, state.processor_s - impl.processor_s));
   impl.processor_s = std::max(impl.processor_s, state.processor_s);
   return pm::TextSerializer().Serialize(impl.registry.Collect());
+}
+
+std::function<void(const char*)> commit_timer(Metrics* metrics) {
+  using Clock = std::chrono::steady_clock;
+  return [metrics, begun = Clock::time_point()](const char* point) mutable {
+    if (std::strcmp(point, "commit") == 0) begun = Clock::now();
+    if (std::strcmp(point, "committed") == 0)
+      metrics->commit_ended(std::chrono::duration<double>(Clock::now() - begun).count());
+  };
 }
 
 }  // namespace wl

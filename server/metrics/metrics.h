@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -74,5 +75,9 @@ class Metrics {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Returns a function that measures how long commits take; the store's writer thread calls it at points of each commit
+// (StoreOptions::at_point). `metrics` must outlive it.
+std::function<void(const char*)> commit_timer(Metrics* metrics);
 
 }  // namespace wl
