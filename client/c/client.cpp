@@ -23,6 +23,9 @@ struct warploom_client {
 };
 // NOLINTEND(readability-identifier-naming)
 
+static_assert(WARPLOOM_TUNE_LATER == static_cast<int>(wl::Tune::kLater) &&
+                  WARPLOOM_CHOICE_TUNED == static_cast<int>(wl::BundleChoice::kTuned),
+              "the numbers of the header are part of the ABI");
 static_assert(WARPLOOM_FROM_PROCESS == static_cast<int>(wl::BundleFrom::kProcess) + 1 &&
                   WARPLOOM_FROM_FALLBACK == static_cast<int>(wl::BundleFrom::kFallback) + 1,
               "the numbers of the header are part of the ABI");
@@ -151,6 +154,11 @@ absl::StatusOr<BundleRequest> request_of(const warploom_request& given) {
   request.weights = absl::StrSplit(text_of(given.weights), ',', absl::SkipEmpty());
   request.trials = given.trials;
   request.allow_tf32 = given.allow_tf32 != 0;
+  if (given.tune < WARPLOOM_TUNE_WAIT || given.tune > WARPLOOM_TUNE_LATER)
+    return invalid("tune is ", given.tune, "; expected ", static_cast<int>(WARPLOOM_TUNE_WAIT), " (wait), ",
+                   static_cast<int>(WARPLOOM_TUNE_NOW), " (now) or ", static_cast<int>(WARPLOOM_TUNE_LATER),
+                   " (later)");
+  request.tune = static_cast<Tune>(given.tune);
   return request;
 }
 
@@ -191,7 +199,22 @@ warploom_status* warploom_client_load(warploom_client* client, const warploom_re
                         client->client.load(asked, deadline, wl::text_of(request.fallback)));
     WL_ASSIGN_OR_RETURN(wl::Model loaded, wl::Model::of(found.bundle));
     *model = new warploom_model(std::move(loaded));
+    (*model)->standing = found.standing;
     if (source != nullptr) *source = static_cast<warploom_source>(static_cast<int>(found.from) + 1);
+    return absl::OkStatus();
+  });
+}
+
+warploom_status* warploom_model_kernels(const warploom_model* model, warploom_kernels* kernels) {
+  return wl::guarded([&]() -> absl::Status {
+    if (model == nullptr || kernels == nullptr)
+      return invalid("warploom_model_kernels: model and kernels may not be NULL");
+    warploom_kernels known = {};
+    if (model->standing != nullptr) {
+      known.chosen = static_cast<warploom_choice>(model->standing->chosen.load());
+      known.replaced = model->standing->replaced ? 1 : 0;
+    }
+    wl::give(known, kernels);
     return absl::OkStatus();
   });
 }

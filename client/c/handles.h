@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/c/status.h"
+#include "client/fetch/standing.h"
 #include "client/program/model.h"
 #include "client/program/replica.h"
 
@@ -14,6 +15,8 @@ struct warploom_model {
   explicit warploom_model(wl::Model loaded);
 
   wl::Model model;
+  std::shared_ptr<const wl::BundleStanding>
+      standing;  // what the client says about the kernels; null: no client loaded them
   struct Size {
     std::string text;
     std::vector<wl::TensorInfo> inputs, outputs;

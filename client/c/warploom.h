@@ -227,7 +227,31 @@ typedef struct warploom_request {
   const char* fallback; /* folder of a bundle that is loaded if no kernels arrive by the deadline or the coordinator
                            fails; NULL: the call fails then */
   int64_t allow_tf32;   /* not 0: products of f32 may round factors to tf32, as by `warploom tune --allow-tf32` */
+  int64_t tune;         /* what a call waits for if `trials` allow a search: a warploom_tune; otherwise ignored */
 } warploom_request;
+
+/* What warploom_client_load() waits for if the request allows a search. */
+typedef enum warploom_tune {
+  WARPLOOM_TUNE_WAIT = 0, /* the search, until the deadline */
+  WARPLOOM_TUNE_NOW = 1,  /* predicted kernels: those that the coordinator has and, for other groups, those that it
+                             expects to be good, compiled and checked once. There is no search. */
+  WARPLOOM_TUNE_LATER = 2 /* predicted kernels. The search follows, while nobody waits for the coordinator's workers;
+                             when it is done, calls return what it has found. */
+} warploom_tune;
+
+/* How the kernels of a model were chosen. */
+typedef enum warploom_choice {
+  WARPLOOM_CHOICE_UNKNOWN = 0,   /* the model is of a folder, of a fallback, or of a request without trials */
+  WARPLOOM_CHOICE_PREDICTED = 1, /* without a search */
+  WARPLOOM_CHOICE_TUNED = 2      /* by a search with the trials of the request */
+} warploom_choice;
+
+typedef struct warploom_kernels {
+  size_t struct_size;     /* sizeof(warploom_kernels) */
+  warploom_choice chosen; /* how the kernels were chosen */
+  int32_t replaced;       /* not 0: the client that loaded the model has newer kernels, which the next
+                             warploom_client_load() of the same request returns */
+} warploom_kernels;
 
 /* The place that a model was loaded from. */
 typedef enum warploom_source {
@@ -239,17 +263,21 @@ typedef enum warploom_source {
 
 /* Creates a client. It connects to the coordinator at its first request. `options` may be NULL. */
 warploom_status* warploom_client_open(const warploom_client_options* options, warploom_client** client);
-/* Cancels the client's requests to the coordinator and waits until they have ended. Models that it loaded stay usable.
- * NULL is allowed. */
+/* Cancels the client's requests to the coordinator and waits until they have ended, for about two seconds at most.
+ * Jobs of requests with WARPLOOM_TUNE_NOW and _LATER are cancelled at the coordinator, too; what other jobs need goes
+ * on there. Models that the client loaded stay usable. NULL is allowed. */
 void warploom_client_free(warploom_client* client);
 
 /* Loads the model of a request from the first of these that has it: this process, the cache on disk, the coordinator,
  * the fallback. Each call returns a model with weights of its own. Equal requests at the same time share one request to
  * the coordinator. A request that misses its deadline goes on in the background, for later calls. After a failure the
- * coordinator gets no equal request for five seconds, and calls meanwhile fail with the same error. `source` may be
- * NULL. */
+ * coordinator gets no equal request for five seconds, and calls meanwhile fail with the same error. A newer model
+ * replaces an older one between two calls: warploom_model_kernels() says when it is there. `source` may be NULL. */
 warploom_status* warploom_client_load(warploom_client* client, const warploom_request* request, warploom_model** model,
                                       warploom_source* source);
+/* Says how the kernels of a model were chosen, and whether there are newer ones by now. It reads two numbers, and may
+ * be called between any two runs. The caller sets kernels->struct_size before the call. */
+warploom_status* warploom_model_kernels(const warploom_model* model, warploom_kernels* kernels);
 
 /* NOLINTEND(readability-identifier-naming, modernize-use-using) */
 

@@ -97,6 +97,13 @@ class Model {
     check(warploom_model_set_weight(get(), name.c_str(), data, bytes));
   }
   void load_weights(const std::string& path) { check(warploom_model_load_weights(get(), path.c_str())); }
+  // Says how the kernels were chosen, and whether the client that loaded them has newer ones by now.
+  warploom_kernels kernels() const {
+    warploom_kernels kernels = {};
+    kernels.struct_size = sizeof kernels;
+    check(warploom_model_kernels(get(), &kernels));
+    return kernels;
+  }
   void generate_weights(std::uint64_t seed) { check(warploom_model_generate_weights(get(), seed)); }
 
   warploom_model* get() const { return model_.get(); }
@@ -180,6 +187,7 @@ struct Request {
   std::int64_t deadline_ms = -1;  // how long load() may wait for the coordinator; -1: without limit
   std::string fallback = {};      // folder of a bundle to load instead of an error; empty: none
   bool allow_tf32 = false;        // whether products of f32 may round factors to tf32
+  warploom_tune tune = WARPLOOM_TUNE_WAIT;  // what load() waits for if `trials` allow a search
 };
 
 // Loads models from a coordinator, with a cache (warploom_client).
@@ -218,6 +226,7 @@ class Client {
     given.deadline_ms = request.deadline_ms;
     given.fallback = or_null(request.fallback);
     given.allow_tf32 = request.allow_tf32 ? 1 : 0;
+    given.tune = request.tune;
     warploom_model* model = nullptr;
     check(warploom_client_load(get(), &given, &model, source));
     return Model(model);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 
 #include "client/fetch/disk_cache.h"
 #include "client/fetch/request.h"
+#include "client/fetch/standing.h"
 #include "client/fetch/use_reporter.h"
 #include "client/program/loaded.h"
 
@@ -30,12 +32,19 @@ struct ClientOptions {
   int64_t cache_bytes = int64_t{4} << 30;
   // A bundle of a greater age is still used, but is requested again in the background. Absent: any age will do.
   std::optional<std::chrono::seconds> fresh = std::chrono::hours(24);
-  // Pause after a request that failed, in which no equal request is made: calls return the same error at once.
+  // Pause after a request that failed, in which no equal request is made: calls return the same error at once. A search
+  // in the background that fails again pauses twice as long each time, an hour at most.
   std::chrono::milliseconds pause = std::chrono::seconds(5);
+  // How many searches in the background run at the coordinator at a time; further ones wait in this client.
+  int most_searches = 4;
 };
 
 // Thread-safe, except that no other call may run during the destructor. Equal requests at the same time are one request
 // to the coordinator, on a thread of its own.
+//
+// A request with Tune::kLater has two halves: predicted kernels, for which calls wait, and a search. Each half has a
+// key and a slot of its own, also on disk, so what was predicted is never taken for what was searched. The search
+// begins when the predicted kernels are there, and no call waits for it.
 class Client {
  public:
   using Clock = std::chrono::steady_clock;
@@ -48,6 +57,7 @@ class Client {
   struct Found {
     std::shared_ptr<const LoadedBundle> bundle;
     BundleFrom from = BundleFrom::kProcess;
+    std::shared_ptr<const BundleStanding> standing;  // how the kernels were chosen; null for a fallback
   };
   // Finds or requests a bundle. Waits for the coordinator until the deadline (not counting the time for reading files)
   // or, without a deadline, until the coordinator answers. A request that misses the deadline goes on in the
@@ -59,25 +69,49 @@ class Client {
                              const std::string& fallback = "");
 
  private:
+  // A half of a request, or a whole request that has no halves: what is asked for, and the key of the answer.
+  struct Half {
+    std::string key;
+    BundleRequest request;
+    std::string whole;  // the key of the search or, if the request has no halves, `key`
+  };
   // What this process knows about the bundle of one key.
   struct Slot {
     std::shared_ptr<const LoadedBundle> bundle;  // the bundle of this key; null: not loaded
+    std::shared_ptr<BundleStanding> standing;    // what callers are told of the bundle; null: not loaded
     std::chrono::system_clock::time_point made;  // time at which the bundle was requested
     bool asking = false;                         // whether a request to the coordinator is under way
-    std::jthread thread;      // the thread that makes, or has made, the latest request to the coordinator
-    absl::Status error;       // result of the latest request to the coordinator
-    Clock::time_point again;  // time before which no further request to the coordinator is made
+    bool queued = false;                         // whether queue_ has the key
+    int failures = 0;                            // how many requests to the coordinator have failed in a row
+    std::jthread thread;  // the thread that makes, or has made, the latest request to the coordinator
+    absl::Status error;   // result of the latest request to the coordinator
+    // Times before which no further request, and no search in the background, is made.
+    Clock::time_point again, search_again;
+    std::optional<BundleRequest> search;  // the search that begins after the request that is under way; absent: none
+  };
+  // What another bundle may replace: the bundle of a half or, if a search has none yet, the predicted one.
+  struct Present {
+    std::shared_ptr<const LoadedBundle> bundle;
+    std::shared_ptr<BundleStanding> standing;
   };
   absl::StatusOr<std::string> key_of(const BundleRequest& request);
-  // Loads an entry of a cache and keeps it for later calls.
-  absl::StatusOr<Found> take(const std::string& key, const DiskCache::Entry& entry);
-  std::optional<Found> from_disk(const std::string& key);
+  // Loads an entry of a cache and keeps it for later calls, unless the process has a newer one.
+  absl::StatusOr<Found> take(const Half& half, const DiskCache::Entry& entry);
+  std::shared_ptr<const LoadedBundle> drop_first(const std::string& whole);
+  Present present_of(const Half& half);                 // the caller holds mutex_
+  bool is_old(const Slot& slot) const;                  // whether the slot's bundle is to be asked for again
+  std::optional<Found> loaded(const std::string& key);  // what the process has; the caller holds mutex_
+  std::optional<Found> from_disk(const Half& half);
   absl::StatusOr<DiskCache::Entry> add(const std::string& key, const DiskCache::Write& write);
   // Asks the coordinator, on the calling thread, and keeps the answer.
-  absl::Status asked(const std::string& key, const BundleRequest& request);
-  void begin_asking(const std::string& key, const BundleRequest& request);
-  absl::StatusOr<Found> await(const std::string& key, const BundleRequest& request,
-                              std::optional<Clock::time_point> deadline);
+  absl::Status asked(const Half& half);
+  void begin_asking(const Half& half, const std::optional<Half>& search);
+  void begin_search(const Half& half);
+  void end_asking(const Half& half, const absl::Status& status);
+  absl::StatusOr<Found> await(const Half& half, std::optional<Clock::time_point> deadline);
+  std::optional<Found> searched(const Half& search, const std::string& first_key);
+  absl::StatusOr<Found> load_half(const Half& half, const std::optional<Half>& search,
+                                  std::optional<Clock::time_point> deadline, const std::string& fallback);
 
   ClientOptions options_;
   const std::shared_ptr<UseReporter> reporter_;  // null: the coordinator is told nothing
@@ -85,9 +119,11 @@ class Client {
   std::mutex spare_mutex_;             // guards spare_
   std::optional<CacheFolder> spare_;   // temporary cache, used in place of one that cannot be written
   std::stop_source stop_;              // stopping this ends all requests to the coordinator
-  std::mutex mutex_;                   // guards slots_ and digests_
+  std::mutex mutex_;                   // guards the members below
   std::condition_variable changed_;    // notified when a request to the coordinator has ended
   std::map<std::string, Slot> slots_;  // for each key, what this process knows about its bundle
+  int searching_ = 0;                  // number of searches in the background that are under way
+  std::deque<Half> queue_;             // further searches, in the order in which they begin
   // Digest of a graph's file, valid while the file's size and time of change stay the same.
   struct Digest {
     int64_t bytes = 0, changed_ns = 0;

@@ -12,6 +12,10 @@
 
 namespace wl {
 
+// What a request that allows a search waits for. kWait: its search. kNow: kernels that are predicted, compiled and
+// checked once; there is no search. kLater: those, and then the search takes place in the background.
+enum class Tune : uint8_t { kWait, kNow, kLater };
+
 struct BundleRequest {
   std::string graph;           // path of the graph, an .onnx or .graph file; empty if `key` is given
   std::string key;             // problem key of the one kernel to fetch; empty if `graph` is given
@@ -20,6 +24,7 @@ struct BundleRequest {
   std::vector<std::string> weights;  // names of the graph's inputs that are weights; for .graph files only
   int64_t trials = 0;       // largest number of trials for each distinct group; 0: no search, only stored kernels
   bool allow_tf32 = false;  // whether products of f32 may round factors to tf32
+  Tune tune = Tune::kWait;  // what a request for a graph with trials waits for; ignored for others
 };
 
 struct CoordinatorAddress {
@@ -35,7 +40,9 @@ struct CoordinatorAddress {
 };
 
 // A function that asks a coordinator and writes the answer as a bundle to `folder`, which does not exist yet. It may
-// take as long as a search, and returns Cancelled soon after a stop is requested.
+// take as long as a search, and returns Cancelled soon after a stop is requested. With kNow it asks for predicted
+// kernels; with kLater for a search, which gives way to work for which somebody waits. A stop then also ends the job at
+// the coordinator.
 using Ask = std::function<absl::Status(const BundleRequest& request, const std::string& folder, std::stop_token stop)>;
 
 }  // namespace wl

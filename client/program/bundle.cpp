@@ -5,11 +5,34 @@
 #include <set>
 
 #include "client/program/files.h"
+#include "client/program/json.h"
 #include "client/program/manifest.h"
 #include "client/program/sound.h"
 #include "compiler/base/sha256.h"
 
 namespace wl {
+
+namespace {
+
+// Returns a bundle's manifest without what depends on its report; null: it cannot be read.
+Json manifest_without_report(const std::string& folder) {
+  const absl::StatusOr<std::string> text = read_file(folder + "/manifest.json");
+  Json manifest = Json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
+  if (!manifest.is_object() || !manifest.contains("files")) return nullptr;
+  manifest.erase("sha256");
+  Json files = Json::array();
+  for (const Json& file : manifest["files"])
+    if (file.is_object() && file.value("path", "") != "report.json") files.push_back(file);
+  manifest["files"] = std::move(files);
+  return manifest;
+}
+
+}  // namespace
+
+bool same_kernels(const std::string& folder, const std::string& other) {
+  const Json one = manifest_without_report(folder);
+  return one != nullptr && one == manifest_without_report(other);
+}
 
 absl::Status may_become_bundle(const std::string& folder) {
   namespace fs = std::filesystem;

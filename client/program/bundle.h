@@ -27,4 +27,8 @@ absl::Status write_bundle(const std::string& folder, const Program& program, con
 // has a newer format, or its launches contradict its kernels (sound.h). DataLoss names a file whose bytes have changed.
 absl::StatusOr<Program> load_bundle(const std::string& folder);
 
+// Whether two bundles, which were loaded, have the same kernels and launches, so that only their reports may differ.
+// False if a manifest cannot be read, and for folders of several sizes.
+bool same_kernels(const std::string& folder, const std::string& other);
+
 }  // namespace wl

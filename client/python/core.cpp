@@ -155,6 +155,8 @@ void define_model(nb::module_& m) {
       .def("inputs", &warploom::Model::inputs, "size"_a = 0)
       .def("outputs", &warploom::Model::outputs, "size"_a = 0)
       .def("weights", &warploom::Model::weights)
+      .def_prop_ro("chosen", [](const warploom::Model& model) { return static_cast<int>(model.kernels().chosen); })
+      .def_prop_ro("replaced", [](const warploom::Model& model) { return model.kernels().replaced != 0; })
       .def("size_of", &warploom::Model::size_of, "shapes"_a)
       .def("load_weights", &warploom::Model::load_weights, "path"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("generate_weights", &warploom::Model::generate_weights, "seed"_a, nb::call_guard<nb::gil_scoped_release>())
@@ -194,16 +196,17 @@ void define_client(nb::module_& m) {
           "load",
           [](warploom::Client& client, const std::string& graph, const std::string& key, const std::string& target,
              const std::string& bind, const std::string& weights, int64_t trials, int64_t deadline_ms,
-             const std::string& fallback, bool allow_tf32) {
+             const std::string& fallback, bool allow_tf32, int64_t tune) {
             static const char* const kSources[] = {"", "process", "disk", "coordinator", "fallback"};
-            const warploom::Request request{graph,  key,         target,   bind,      weights,
-                                            trials, deadline_ms, fallback, allow_tf32};
+            const warploom::Request request{
+                graph,  key,         target,   bind,       weights,
+                trials, deadline_ms, fallback, allow_tf32, static_cast<warploom_tune>(tune)};
             warploom_source source = WARPLOOM_FROM_PROCESS;
             warploom::Model model = client.load(request, &source);
             return std::pair<warploom::Model, std::string>(std::move(model), kSources[source]);
           },
           "graph"_a, "key"_a, "target"_a, "bind"_a, "weights"_a, "trials"_a, "deadline_ms"_a, "fallback"_a,
-          "allow_tf32"_a, nb::call_guard<nb::gil_scoped_release>());
+          "allow_tf32"_a, "tune"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 
 void define_executor(nb::module_& m) {

@@ -19,8 +19,9 @@ namespace {
 using Clock = std::chrono::system_clock;
 
 // kEachArrives: the time that each kernel adds to the time limit for fetching stored kernels. kCallPatience: the time
-// limit of one call.
+// limit of one call. kEnds: how long a client that is freed tries to end its jobs.
 constexpr std::chrono::seconds kEachArrives{1}, kCallPatience{120};
+constexpr std::chrono::milliseconds kEnds{2000};
 
 absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_token stop) {
   DialOptions dial;
@@ -35,19 +36,43 @@ absl::StatusOr<Service> service_at(const CoordinatorAddress& address, std::stop_
   return service.limited(kCallPatience, std::move(stop), Clock::now() + address.patience);
 }
 
+// Ends a job that nobody waits for any more. The searches that other jobs need go on.
+void end_job_of(const Service& service, const std::string& name) {
+  Service teller = service.limited(kCallPatience, {}, Clock::now() + kEnds);
+  teller.cancel_job(name).IgnoreError();
+}
+
 // Returns a finished job for the graph. There is no time limit for a search; for kernels of the store, the limit is
-// address.patience.
+// address.patience. A stop ends a job whose bundle only this client would take (Tune::kNow, kLater).
 absl::StatusOr<Job> job_for(Service& service, const CoordinatorAddress& address, const BundleRequest& request,
-                            const GraphFile& file, std::stop_token stop) {
+                            const GraphFile& file, const std::stop_token& stop) {
   TuneOptions options;
   options.target = request.target;
   options.trials = request.trials;
   options.require_cached = request.trials == 0;
-  WL_ASSIGN_OR_RETURN(Job job, service.create_job(new_request_id(), file.text, options, file.label, trace_of_job("")));
+  options.background = request.tune == Tune::kLater;
+  if (request.tune == Tune::kNow) {
+    options.effort = "now";
+    options.trials = 0;
+  }
+  const std::string id = new_request_id();
+  const auto create = [&](Service& at) { return at.create_job(id, file.text, options, file.label, trace_of_job("")); };
+  absl::StatusOr<Job> made = create(service);
+  const bool ends = request.tune != Tune::kWait;
+  if (!made.ok() && stop.stop_requested() && ends) {
+    // The coordinator may have made the job just before the call was cancelled. The same id gives the same job.
+    Service again = service.limited(kCallPatience, {}, Clock::now() + kEnds / 4);
+    if (const absl::StatusOr<Job> same = create(again); same.ok()) end_job_of(service, same->name);
+  }
+  WL_RETURN_IF_ERROR(made.status());
+  Job job = *std::move(made);
   if (!is_done(job.state)) {
     const auto until = options.require_cached ? std::optional(Clock::now() + address.patience) : std::nullopt;
-    WL_ASSIGN_OR_RETURN(job, service.watch_job(
-                                 job.name, [](const Job&) {}, [](bool) {}, {.until = until, .stop = std::move(stop)}));
+    absl::StatusOr<Job> done = service.watch_job(
+        job.name, [](const Job&) {}, [](bool) {}, {.until = until, .stop = stop});
+    if (stop.stop_requested() && ends) end_job_of(service, job.name);
+    WL_RETURN_IF_ERROR(done.status());
+    job = *std::move(done);
   }
   if (!job.result) return why_no_result(job);
   return job;

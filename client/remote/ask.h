@@ -14,8 +14,8 @@ namespace wl {
 
 // Does what `warploom get --out` does or, with trials, `warploom tune --out`, without a display. InvalidArgument: the
 // request or the graph is wrong. NotFound: the store lacks a kernel and the request has no trials. PermissionDenied: a
-// kernel is not trusted. Cancelled: a stop was requested (a search goes on at the coordinator). Other errors are those
-// of Service.
+// kernel is not trusted. Cancelled: a stop was requested (a search goes on at the coordinator, unless the request says
+// kNow or kLater). Other errors are those of Service.
 absl::Status ask_coordinator(const CoordinatorAddress& address, const BundleRequest& request, const std::string& folder,
                              std::stop_token stop);
 

@@ -207,6 +207,13 @@ def test_client_of_a_coordinator(folder, onnx_file, weights):
         assert not any("tf32" in client.record(record["key"])["graph"] for record in client.records())
         assert served.fetch(onnx_file, bind={"batch": 3}, trials=1, allow_tf32=True).source == "coordinator"
         assert any("tf32" in client.record(record["key"])["graph"] for record in client.records())
+        assert served.fetch(key=key).chosen == "" and warploom.load(folder / "tuned").chosen == ""
+        with pytest.raises(ValueError, match="'wait', 'now', 'later'; found 'soon'"):
+            served.fetch(onnx_file, tune="soon")
+        predicted = served.fetch(onnx_file, bind={"batch": 5}, trials=4, tune="now")
+        assert (predicted.source, predicted.chosen, predicted.replaced) == ("coordinator", "predicted", False)
+        predicted.load_weights(onnx_file)
+        np.testing.assert_allclose(predicted(np.ones((5, K), np.float32))[0], expected(np.ones((5, K)), weights)[0], rtol=1e-5, atol=1e-5)
         with pytest.raises(warploom.Error, match="no kernels in time"):
             served.fetch(onnx_file, bind={"batch": 9}, trials=500, deadline=0)
         assert warploom.Client("unix:none", cache=scratch.path("cache")).fetch(key=key, fallback=folder / "tuned").source == "fallback"

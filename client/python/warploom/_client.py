@@ -8,6 +8,7 @@ from ._program import Call, ProgramError, call
 from ._report import Report
 from ._tune import follow, open_bundle, run_tune_with_page
 
+_TUNE = ("wait", "now", "later")  # values of fetch()'s `tune`, in the order of warploom_tune
 _MISS = 3  # exit code of the program when the store has no record for what was asked
 
 
@@ -58,7 +59,7 @@ class Client:
 
     def fetch(
         self, model=None, *, key=None, target="cpu", bind=None, weights=(), trials=0, deadline=None, fallback=None, threads=0,
-        allow_tf32=False,
+        allow_tf32=False, tune="wait",
     ):
         """Returns the model with the kernels that this process, the cache on disk or the coordinator has, for programs that serve models.
 
@@ -66,8 +67,13 @@ class Client:
         operations that the coordinator has no kernel for; 1: the default kernels, verified; 0: no search. deadline: seconds that the call
         may wait for the coordinator; None: as long as it takes. A request that misses the deadline goes on in the background, for later
         calls. fallback: the folder of a bundle to load instead of an error. allow_tf32: whether products of f32 may round factors to tf32.
-        The model's `source` says where it came from. The caller sets its weights. Errors are warploom.Error.
+        tune: what the call waits for if `trials` allow a search: "wait": the search; "now": predicted kernels, compiled and checked once,
+        and nothing is searched; "later": those, and the search follows while nobody waits for the coordinator's workers. The model's
+        `chosen` says which it has, and `replaced` when a later call has newer ones. Its `source` says where it came from. The caller sets
+        its weights. Errors are warploom.Error, and ValueError for another `tune`.
         """
+        if tune not in _TUNE:
+            raise ValueError(f"tune is {', '.join(map(repr, _TUNE))}; found {tune!r}")
         request = {
             "graph": str(model or ""),
             "key": key or "",
@@ -78,6 +84,7 @@ class Client:
             "deadline_ms": -1 if deadline is None else int(1000 * deadline),
             "fallback": str(fallback or ""),
             "allow_tf32": allow_tf32,
+            "tune": _TUNE.index(tune),
         }
         core, source = self._fetcher().load(**request)
         return Model(core, threads=threads, source=source)

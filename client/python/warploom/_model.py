@@ -129,6 +129,16 @@ class Model:
         self._outputs = [self._core.outputs(size) for size in range(len(self._core.sizes))]
 
     @property
+    def chosen(self):
+        """How Client.fetch() says that the kernels were chosen: "predicted" or "tuned"; "" if it does not say, and for other models."""
+        return ("", "predicted", "tuned")[self._core.chosen]
+
+    @property
+    def replaced(self):
+        """Whether the client that fetched the model has newer kernels, which the next fetch() returns."""
+        return self._core.replaced
+
+    @property
     def sizes(self):
         """The extents of symbolic dimensions for which the model was tuned, such as ["batch=8"]; [""] if there are none."""
         return self._core.sizes

@@ -51,13 +51,15 @@ class NoMachine final : public Local {
 };
 
 struct FakeTuning final : v1::TuningService::Service {
-  v1::Job job;  // the answer of CreateTuningJob and CancelJob
+  v1::Job job;                       // the answer of CreateTuningJob and CancelJob
+  v1::CreateTuningJobRequest asked;  // the latest request of CreateTuningJob
   std::function<grpc::Status(grpc::ServerContext*, grpc::ServerWriter<v1::Job>*)> watch;
   std::vector<v1::InspectResponse> parts;  // the answer of Inspect
   std::atomic<int> watches = 0, cancels = 0;
   grpc::Status cancelled;  // the status of CancelJob
 
-  grpc::Status CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest*, v1::Job* out) override {
+  grpc::Status CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest* request, v1::Job* out) override {
+    asked = *request;
     *out = job;
     return grpc::Status::OK;
   }

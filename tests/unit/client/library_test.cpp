@@ -130,6 +130,23 @@ TEST_F(LibraryTest, WritesOnlyTheMembersThatACallerKnows) {
   EXPECT_EQ(tensor.dtype, WARPLOOM_F32);
   EXPECT_EQ(tensor.rank, 77);
   EXPECT_EQ(tensor.bytes, 88u);
+  warploom_kernels kernels = {offsetof(warploom_kernels, replaced), WARPLOOM_CHOICE_TUNED, 99};
+  ASSERT_EQ(warploom_model_kernels(model, &kernels), nullptr);
+  EXPECT_EQ(kernels.chosen, WARPLOOM_CHOICE_UNKNOWN) << "a folder does not say how its kernels were chosen";
+  EXPECT_EQ(kernels.replaced, 99);
+  // A request of before `tune` waits for its search, whatever lies behind the struct.
+  warploom_client* client = nullptr;
+  ASSERT_EQ(warploom_client_open(nullptr, &client), nullptr);
+  warploom_request request = {};
+  request.struct_size = offsetof(warploom_request, tune);
+  request.graph = "/nothing.onnx";
+  request.tune = 7;
+  warploom_model* found = nullptr;
+  EXPECT_THAT(message(warploom_client_load(client, &request, &found, nullptr)), HasSubstr("/nothing.onnx"));
+  request.struct_size = sizeof request;
+  EXPECT_THAT(message(warploom_client_load(client, &request, &found, nullptr)),
+              HasSubstr("tune is 7; expected 0 (wait"));
+  warploom_client_free(client);
   const warploom_executor_options options = {offsetof(warploom_executor_options, threads), -5, 1, "nothing"};
   warploom_executor* executor = nullptr;
   ASSERT_EQ(warploom_executor_create(model, 0, &options, &executor), nullptr);
