@@ -5,10 +5,12 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -61,11 +63,16 @@ std::string family_of(const std::string& target) {
 
 class ThisMachine final : public wl::Local {
  public:
-  ~ThisMachine() override {
+  ~ThisMachine() override { (void)end_worker(); }
+
+  // Ends the worker. Returns the pause that it owes to the share of use_share(), after what it did last; without it,
+  // commands one after the other would take more than their share.
+  std::chrono::duration<double> end_worker() {
     if (worker_.joinable()) {
       worker_.request_stop();
       worker_.join();
     }
+    return owed_;
   }
 
   absl::StatusOr<std::shared_ptr<grpc::Channel>> open(const std::string& store) override {
@@ -129,6 +136,12 @@ class ThisMachine final : public wl::Local {
     // If one device's worker ends, all end, because the device of the job has no other worker.
     options.end_together = true;
     options.rates = rates;
+    options.share = share_;
+    // Several devices pause at the same time.
+    options.owes = [this](std::chrono::duration<double> pause) {
+      const std::lock_guard lock(owed_mutex_);
+      owed_ = std::max(owed_, pause);
+    };
     options.measure.runner = runner;
     options.measure.sandbox = sandbox();
     WL_ASSIGN_OR_RETURN(options.measure.work_dir, wl::temporary_folder());
@@ -140,6 +153,7 @@ class ThisMachine final : public wl::Local {
     });
     return absl::OkStatus();
   }
+  void use_share(double share) override { share_ = share; }
   std::stop_token worker_ended() const override { return ended_.get_token(); }
   absl::Status worker_error() const override { return ended_.stop_requested() ? error_ : absl::OkStatus(); }
 
@@ -193,6 +207,9 @@ class ThisMachine final : public wl::Local {
   std::optional<wl::Sandbox> sandbox_;
   std::optional<wl::Device> device_;
   bool asked_ = false;
+  std::mutex owed_mutex_;
+  std::chrono::duration<double> owed_{0};  // the longest pause that a device of the worker owed at its end
+  double share_ = 0;                       // part of the time in which the worker may use the machine; 0: all of it
   wl::Gpus found_;
   absl::Status error_;      // the error with which the embedded worker ended; may be read once ended_ is stopped
   std::stop_source ended_;  // is stopped when the embedded worker has ended by itself
@@ -321,6 +338,14 @@ int main(int argc, char** argv) {
   // display.
   spdlog::set_level(spdlog::level::warn);
   wl::open_log("warploom", wl::LogFormat::kText);
-  ThisMachine machine;
-  return wl::run_cli(std::get<wl::Options>(std::move(options)), machine);
+  int code = wl::kExitInternal;
+  std::chrono::duration<double> owed{0};
+  {
+    ThisMachine machine;
+    code = wl::run_cli(std::get<wl::Options>(std::move(options)), machine);
+    owed = machine.end_worker();
+  }
+  // The store is free for other commands by now.
+  if (code == wl::kExitDone) std::this_thread::sleep_for(owed);
+  return code;
 }

@@ -20,6 +20,8 @@
 #include "worker/calls.h"
 #include "worker/compile.h"
 #include "worker/device_runner.h"
+#include "worker/drivers/duty_cycle.h"
+#include "worker/drivers/machine_lock.h"
 #include "worker/private_folder.h"
 #include "worker/probes.h"
 
@@ -36,33 +38,6 @@ constexpr int kMostLeases = 4;
 constexpr auto kSaysWork = std::chrono::minutes(1);
 // The time limit of one call to the coordinator, in addition to the time that the call waits for work.
 constexpr auto kPatience = milliseconds(20'000);
-
-// A lock on the machine that an agent holds while it measures. Agents of GPUs hold it together. The agent of the CPU
-// holds it alone, because compilers and the threads of other devices would disturb its measurements. While it waits for
-// the lock, agents of GPUs that ask later have to wait.
-class MachineLock {
- public:
-  void begin(bool alone) {
-    std::unique_lock lock(mutex_);
-    waiting_ += alone ? 1 : 0;
-    changed_.wait(lock, [&] { return !taken_ && (alone ? shared_ == 0 : waiting_ == 0); });
-    waiting_ -= alone ? 1 : 0;
-    taken_ = alone;
-    shared_ += alone ? 0 : 1;
-  }
-  void end(bool alone) {
-    const std::lock_guard lock(mutex_);
-    if (alone) taken_ = false;
-    shared_ -= alone ? 0 : 1;
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int waiting_ = 0, shared_ = 0;
-  bool taken_ = false;
-};
 
 // Whether a call to the coordinator that failed with `status` may succeed when it is repeated.
 bool may_pass(const absl::Status& status) {
@@ -134,6 +109,12 @@ class Agent {
     return absl::OkStatus();
   }
 
+  // Returns the pause that the worker's share asks for after what it has done.
+  DutyCycle::Seconds owed() {
+    duty_.count_process();
+    return duty_.due();
+  }
+
  private:
   bool idle_too_long() const {
     return options_.exit_when_idle_s >= 0 &&
@@ -190,9 +171,13 @@ class Agent {
       log_line(spdlog::level::err, cat("a lease cannot be used: ", batch.status().message()), fields_of(lease));
       calls_.release(lease, std::string(batch.status().message()), /*unable=*/true);
     }
-    if (held.size() > 1) compile_together(held);
+    if (held.size() > 1) {
+      rest(held);
+      duty_.time([&] { compile_together(held); });
+    }
     for (int done = 1; !held.empty(); ++done) {
-      const absl::Status status = work(held.front());
+      rest(held);
+      const absl::Status status = duty_.time([&] { return work(held.front()); });
       held.pop_front();
       for (Held& next : held) {
         if (!status.ok()) calls_.release(next.lease, std::string(status.message()), /*unable=*/true);
@@ -202,6 +187,21 @@ class Agent {
       worked_ = Clock::now();
     }
     return absl::OkStatus();
+  }
+
+  // Makes the pause that the worker's share of its machine asks for. Meanwhile the leases are renewed, as those of
+  // batches that wait for others. Returns early when the first batch is cancelled or the worker has to stop.
+  void rest(std::list<Held>& held) {
+    constexpr DutyCycle::Seconds kLook{0.1};
+    if (held.empty() || options_.share <= 0) return;
+    duty_.count_process();
+    std::unique_lock lock(mutex_);
+    while (duty_.due().count() > 0 && !stop_.stop_requested() && !*held.front().renewer->cancel()) {
+      for (Held& each : held) each.renewer->progress(std::string(kWaitsForOthers), ++rests_);
+      const Clock::time_point begun = Clock::now();
+      stopped_.wait_for(lock, std::min(kLook, duty_.due()), [this] { return stop_.stop_requested(); });
+      duty_.rested(Clock::now() - begun);
+    }
   }
 
   MeasureOptions options_for(Held& held) {
@@ -320,6 +320,8 @@ class Agent {
   // the errors that were logged since the worker was last registered; each is logged only once
   std::set<std::string> logged_;
   Backoff backoff_{kFirstBackoff, kMaxBackoff};
+  DutyCycle duty_{options_.share};
+  int64_t rests_ = 0;  // how often a pause has renewed the leases
   std::mutex mutex_;
   std::condition_variable stopped_;
   std::stop_callback<std::function<void()>> wake_;
@@ -368,7 +370,9 @@ absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOption
   std::stop_source all;
   const std::stop_callback asked(stop, [&all] { all.request_stop(); });
   const auto work = [&](size_t i) {
-    ends[i] = Agent(channel, lanes[i], &machine_lock, all.get_token()).run();
+    Agent agent(channel, lanes[i], &machine_lock, all.get_token());
+    ends[i] = agent.run();
+    if (lanes[i].owes) lanes[i].owes(agent.owed());
     if (ends[i].ok()) return;
     log_line(spdlog::level::err, std::string(ends[i].message()), {{"worker", lanes[i].name}});
     if (named.end_together) all.request_stop();

@@ -4,6 +4,7 @@
 // measure() (worker/measure.h) decides whether a candidate is right and how fast it is.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -26,12 +27,15 @@ struct AgentOptions {
   std::string machine;           // digest that identifies the worker's machine; empty: own_machine() (worker/calls.h)
   double exit_when_idle_s = -1;  // seconds without a lease after which run_agent() returns; negative: no limit
   double wait_s = 20;            // seconds that one call for work may wait at the coordinator
-  bool end_together = false;     // whether all devices stop when one of them cannot measure
-  bool rates = false;            // whether to measure the peak rates of each device after its first batch
-  MeasureOptions measure;        // how batches are measured: runner, folder, sandbox, GPUs; the agent sets the rest
+  double share = 0;  // largest part of the time in which each device works (drivers/duty_cycle.h); 0: all of it
+  bool end_together = false;  // whether all devices stop when one of them cannot measure
+  bool rates = false;         // whether to measure the peak rates of each device after its first batch
+  MeasureOptions measure;     // how batches are measured: runner, folder, sandbox, GPUs; the agent sets the rest
   // If set, is called when a registration fails with Unavailable (the coordinator was not reached), and returns a more
   // exact error for the log.
   std::function<absl::Status(const absl::Status&)> explained;
+  // If set, is called when a device's worker ends, with the pause that its share still asks for.
+  std::function<void(std::chrono::duration<double>)> owes;
   // If set, is called instead of measure(); for tests.
   std::function<absl::StatusOr<Measured>(const Batch&, const MeasureOptions&)> measure_with;
 };

@@ -50,6 +50,8 @@ class Local {
   // Starts a worker for the coordinator of open(). `rates`: whether the worker also measures the machine's peak rates.
   // Further calls do nothing. Unavailable: the runner or a compiler is missing.
   virtual absl::Status start_worker(bool rates) = 0;
+  // Says which part of the time the worker of start_worker() may use the machine, above 0 and at most 1. Called before.
+  virtual void use_share(double) {}
   // Returns a token that is requested when the worker of start_worker() has ended by itself, because it cannot measure;
   // worker_error() then says why.
   virtual std::stop_token worker_ended() const { return {}; }

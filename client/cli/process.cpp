@@ -78,4 +78,8 @@ absl::Status run_when_idle() {
   return absl::OkStatus();
 }
 
+void run_with_share() {
+  ::setpriority(PRIO_PROCESS, 0, 1);
+}
+
 }  // namespace wl

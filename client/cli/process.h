@@ -19,4 +19,8 @@ bool is_left_alone();
 // Unavailable: the system refuses.
 absl::Status run_when_idle();
 
+// From now on this thread, and what it starts, has the nice value 1: about the priority of other programs, so that
+// kernels are timed as they run, but Linux counts its time apart from theirs. Call it before threads are started.
+void run_with_share();
+
 }  // namespace wl

@@ -211,7 +211,7 @@ struct Batch {
 };
 
 // The step that a worker names at renewals of a lease that it holds while it measures another batch.
-inline constexpr std::string_view kWaitsForOthers = "waiting for others";
+inline constexpr std::string_view kWaitsForOthers = "waiting-for-others";
 
 // Key of the entry of Device::details that names the sandbox in which the device's worker runs compilers and
 // candidates: "bubblewrap" or "none".

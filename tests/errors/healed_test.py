@@ -80,6 +80,15 @@ def check_parent(scratch):
     scratch.run("warploom", "--end-with", -1, *tune, expect=2)
 
 
+def check_shares(scratch):
+    """--share is a part of this machine."""
+    for share in (0, 1.5, -1, "nan", "half"):
+        done = scratch.run("warploom", "--share", share, "tune", "m.graph", expect=1)
+        expect(f"--share: expected a number above 0 and at most 1, such as 0.25, found {share}" in done.err, done.err)
+    expect("excludes" in scratch.run("warploom", "--share", 0.5, "--idle", "tune", "m.graph", expect=1).err, "both are taken")
+    expect("leave out --share" in scratch.run("warploom", "--share", 0.5, "tune", "m.graph", "--server", "unix:s", expect=2).err, "")
+
+
 def check_killed(scratch):
     """When a command is killed, all processes that it has started end, including compilers that have no sandbox."""
     (scratch.root / "layer.graph").write_text(LAYER)
@@ -131,7 +140,7 @@ def below(pid):
 
 
 def main():
-    for part in check_objects, check_turns, check_parent, check_killed:
+    for part in check_objects, check_turns, check_parent, check_killed, check_shares:
         with Scratch() as scratch:
             part(scratch)
     return 0

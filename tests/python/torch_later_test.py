@@ -3,12 +3,14 @@
 faster where it runs: results stay eager's under load of several threads, slower kernels go back, graphs that lose to eager are left to
 it, and the search gives way to other processes and ends with its own."""
 
+import functools
 import os
 import pathlib
 import subprocess
 import sys
 import threading
 import time
+import types
 
 import graphs
 from harness import BIN, SCALE, Scratch, expect, python_package, torch_python, until
@@ -212,6 +214,38 @@ def idle():
     expect(not others.look(), "without figures nothing is busy")
 
 
+def share():
+    """A search with a share of the machine does not ask whether others use it, and takes no more of it than was said; wrong shares are
+    refused."""
+    from warploom.torch import _parts as parts
+    from warploom.torch._options import checked
+
+    parts.Others, asked, left = functools.partial(types.SimpleNamespace, look=lambda: True), [], [1, 1, 1]
+
+    def make(background, share):
+        asked.append((background(), share))
+        return "kernels"
+
+    def alive():
+        return left.pop() if left else None
+
+    expect(parts._found(lambda: True, make, 0.25) == "kernels" and asked == [(False, 0.25)], asked)
+    parts.LOOK = 0
+    expect(parts._found(alive, make, None) is None and len(asked) == 1, "without a share nothing is searched while others are busy")
+    expect(checked({"share": 0.25})["share"] == 0.25 and checked({"share": 1})["tune"] == "later", "a share is an option")
+    for wrong, says in (
+        ({"share": 0}, "above 0 and at most 1; found 0"), ({"share": 1.5}, "found 1.5"), ({"share": "half"}, "found 'half'"), ({"share": True}, "found True"),
+        ({"share": 0.5, "tune": "first"}, "nothing is searched in the background"), ({"share": 0.5, "effort": "now"}, "nothing is searched"),
+        ({"share": 0.5, "server": "unix:s"}, "the workers of"), ({"shares": 0.5}, 'did you mean "share"?'),
+    ):  # fmt: skip
+        try:
+            checked(wrong)
+        except TypeError as error:
+            expect(says in str(error), f"{wrong}: {error}")
+        else:
+            expect(False, f"{wrong} is not refused")
+
+
 def weights():
     """Weights that are written, moved or replaced while new kernels get them are those with which the next call computes."""
     import torch
@@ -262,11 +296,12 @@ def trains():
     print(len(warploom.torch.report()), "graphs")
 
 
-def searches(trials):
+def searches(trials, share=None):
     """Compiles a graph whose search takes long, and says so."""
     import torch
 
-    compiled = torch.compile(layers(torch, 80), backend="warploom", options={"trials": int(trials)})
+    options = {"trials": int(trials)} | ({"share": float(share)} if share else {})
+    compiled = torch.compile(layers(torch, 80), backend="warploom", options=options)
     with torch.inference_mode():
         compiled(torch.randn(32, 80))
     print("searching", flush=True)
@@ -296,7 +331,7 @@ def tuning():
             line = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"--idle" in line and b"tune" in line:
+        if (b"--idle" in line or b"--share" in line) and b"tune" in line:
             found.append((int(folder.name), line))
     return found
 
@@ -323,6 +358,23 @@ def gives_way(scratch):
     child.stderr.close()
 
 
+def takes_its_share(scratch):
+    """A search with a share of the machine has the priority of other programs, in the time that it has."""
+    child = started(scratch, "searches", "100000", "0.25")
+    expect(child.stdout.readline().strip() == "searching", "no first answer")
+    mine = lambda: [(pid, line) for pid, line in tuning() if str(child.pid).encode() in line]  # noqa: E731
+    until(mine, 60, "a search in the background")
+    pid, line = mine()[0]
+    expect(line[line.index(b"--share") + 1] == b"0.25" and b"--idle" not in line, line)
+    until(lambda: os.getpriority(os.PRIO_PROCESS, pid) == 1, 10, "its time is told apart from that of others")
+    expect(os.sched_getscheduler(pid) == os.SCHED_OTHER, "a search with a share")
+    child.terminate()
+    child.wait()
+    until(lambda: not mine(), 30, "the search ends with its process")
+    child.stdout.close()
+    child.stderr.close()
+
+
 def main():
     if "--child" in sys.argv:
         sys.path.insert(0, str(python_package()))
@@ -333,6 +385,8 @@ def main():
         scratch.environment["XDG_CACHE_HOME"] = scratch.path("cache")
         run(scratch, "trials")
         run(scratch, "idle")
+        run(scratch, "share")
+        takes_its_share(scratch)
         run(scratch, "weights")
         run(scratch, "load", str(max(6, int(100 * SCALE))))
         gives_way(scratch)

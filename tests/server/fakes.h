@@ -223,6 +223,7 @@ struct Hooks {
   std::function<void(const Batch&)> before = {};
   std::function<void(const Batch&, Trial*)> judge = {};
   std::function<void(const Batch&, Measured*)> forge = {};
+  double share = 0;                                     // as AgentOptions::share
   std::function<Trial(const KernelChain&)> whole = {};  // makes the trial of a chain; if not set: 1000 ns for each step
 };
 
@@ -275,6 +276,7 @@ class FakeWorker {
     static std::atomic<int> made = 0;
     options_.machine = machine.empty() ? sha256_hex(cat("machine ", ++made)) : machine;
     options_.devices = {device};
+    options_.share = hooks_.share;
     options_.measure_with = [this](const Batch& batch, const MeasureOptions&) -> absl::StatusOr<Measured> {
       if (hooks_.before) hooks_.before(batch);
       Measured measured;

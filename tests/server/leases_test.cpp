@@ -139,6 +139,39 @@ TEST(StuckLease, IsLostAndTheBatchIsDoneElsewhere) {
     EXPECT_EQ(group.trials[static_cast<size_t>(Outcome::kRuntimeError)], 0);
 }
 
+// A worker with a fifth of its machine pauses four times as long as it works. It keeps the leases of batches that wait
+// for the pause, although nothing comes of them for longer than a stuck worker is given.
+TEST(PausingWorker, KeepsToItsShareAndItsLeases) {
+  Scratch scratch;
+  CoordinatorOptions options;
+  options.store = scratch.path("a.db");
+  options.lease_s = 0.6;
+  options.stuck_s = 0.5;
+  Service service(options);
+  const auto job = service.create("r", trials(8));
+  ASSERT_TRUE(job.ok()) << job.status();
+  std::vector<std::string> batches;
+  Clock::time_point first, begun;
+  Clock::duration work{0};
+  Hooks hooks;
+  hooks.share = 0.2;
+  hooks.before = [&](const Batch& batch) {
+    begun = Clock::now();
+    if (batches.empty()) first = begun;
+    EXPECT_GE(begun - first, 5 * work) << "before batch " << batches.size();
+    batches.push_back(batch.id);
+    while (Clock::now() < begun + std::chrono::milliseconds(80)) std::this_thread::yield();
+  };
+  hooks.forge = [&](const Batch&, Measured*) { work += Clock::now() - begun; };
+  FakeWorker worker(service.channel, "w", hooks);
+  const Job done = service.watch(job->name).back();
+  EXPECT_EQ(done.state, JobState::kSucceeded) << done.error;
+  EXPECT_TRUE(worker.stop().ok());
+  EXPECT_GT(batches.size(), 1u);
+  std::sort(batches.begin(), batches.end());
+  EXPECT_EQ(std::adjacent_find(batches.begin(), batches.end()), batches.end()) << "no batch was lost and done again";
+}
+
 TEST_F(LeasesAlone, ABatchThatIsTakenBackCancelsItsLease) {
   offer("a", 0, 0);
   const LeaseRef lease = ref(acquire().leases.at(0));

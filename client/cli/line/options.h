@@ -21,6 +21,7 @@ struct Options {
   std::string log_format = "text";  // form of the log: "text" or "json"
   int64_t end_with = 0;             // id of a process at whose end this process ends; 0: none
   bool idle = false;                // whether to use only processor time that nothing else wants
+  double share = 0;                 // part of the machine's processor time that may be used; 0: all of it
   ConnectionOptions connection;
   // The options of each command; those of all commands but `command` have their defaults.
   TuneCommandOptions tune;

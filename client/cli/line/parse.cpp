@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "absl/strings/numbers.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/line/command_line.h"
 #include "client/cli/line/describe.h"
@@ -44,6 +45,13 @@ std::string meant_by(const CLI::App& app) {
   return "";
 }
 
+// Returns why a text is no fraction of the machine; "" if it is one.
+std::string a_fraction(const std::string& text) {
+  double value = 0;
+  if (absl::SimpleAtod(text, &value) && value > 0 && value <= 1) return "";
+  return cat("expected a number above 0 and at most 1, such as 0.25, found ", text);
+}
+
 std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> words = app.remaining();
   if (app.get_subcommands().empty() && words.empty() && error.get_name() == "RequiredError")
@@ -64,7 +72,12 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
   app.add_option("--end-with", options.end_with,
                  "end when the process of this id has ended, such as the one that starts this")
       ->type_name("PID");
-  app.add_flag("--idle", options.idle, "use only processor time that no other program wants");
+  CLI::Option* idle = app.add_flag("--idle", options.idle, "use only processor time that no other program wants");
+  app.add_option("--share", options.share,
+                 "use at most this part of the machine's processor time, with pauses between what is measured")
+      ->type_name("FRACTION")
+      ->check(a_fraction)
+      ->excludes(idle);
   app.footer(
       "Exit codes: 0 done; 1 wrong usage; 2 bad input; 3 not in the store; 4 coordinator or worker unreachable;\n"
       "  5 no correct candidate; 6 interrupted, best so far kept; 7 internal error.\n"

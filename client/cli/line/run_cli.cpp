@@ -67,6 +67,13 @@ class Ending {
 
 absl::StatusOr<int> dispatch(Options options, Local& local, const std::stop_token& stop) {
   if (options.idle) WL_RETURN_IF_ERROR(run_when_idle());
+  if (options.share > 0) {
+    if (!options.connection.server.empty())
+      return invalid("--share: the workers of ", options.connection.server,
+                     " measure, not this machine; leave out --share or --server");
+    run_with_share();
+    local.use_share(options.share);
+  }
   if (options.end_with != 0) WL_RETURN_IF_ERROR(end_with(options.end_with));
   const std::string& command = options.command;
   if (command == "targets") return targets_command(local, options.targets);

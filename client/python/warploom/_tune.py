@@ -44,10 +44,11 @@ class GaveWay(Exception):
     """A search in the background was ended because something else needs the machine or the store. What was measured is kept."""
 
 
-def run_tune_when_idle(path, out, *, gives_way, token=None, **options):
-    """Does what run_tune() does, in processor time that no other program wants, and shows nothing. Raises GaveWay as soon as `gives_way()`,
-    which is asked ten times a second, is true."""
-    with Call("--idle", "tune", path, out=out, token=token, progress=True, **options) as running:
+def run_tune_in_background(path, out, *, gives_way, share=None, token=None, **options):
+    """Does what run_tune() does, and shows nothing. `share`: the part of the machine's processor time that it may take; None: only processor
+    time that no other program wants. Raises GaveWay as soon as `gives_way()`, which is asked ten times a second, is true."""
+    how = ("--idle",) if share is None else ("--share", share)
+    with Call(*how, "tune", path, out=out, token=token, progress=True, **options) as running:
         ended = threading.Thread(target=running.wait, daemon=True)
         ended.start()
         try:

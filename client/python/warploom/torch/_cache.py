@@ -14,7 +14,7 @@ import time
 
 from .. import _core
 from .._program import ProgramError
-from .._tune import run_tune, run_tune_when_idle
+from .._tune import run_tune, run_tune_in_background
 
 log = logging.getLogger("warploom")
 LONGEST_TURN = 3600  # seconds to wait until other processes end their tuning
@@ -135,7 +135,7 @@ def _remove(path):
         path.unlink(missing_ok=True)
 
 
-def _made(folder, text, weights, options, background):
+def _made(folder, text, weights, options, background, share):
     """Tunes a graph into the bundle of a folder, which appears complete or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     graph, made = folder / "model.graph", folder / f"bundle.{os.getpid()}"
@@ -145,7 +145,8 @@ def _made(folder, text, weights, options, background):
             quiet = {name: value for name, value in options.items() if name != "progress"}
             store = _store_of(options)
             marks = [folder.parent / "hurry"] + ([store.with_name(store.name + ".wanted")] if store else [])
-            run_tune_when_idle(graph, made, weight=weights, gives_way=lambda: background() or any(map(_wanted, marks)), **quiet)
+            gives_way = lambda: background() or any(map(_wanted, marks))  # noqa: E731
+            run_tune_in_background(graph, made, weight=weights, gives_way=gives_way, share=share, **quiet)
         else:
             run_tune(graph, made, weight=weights, patient=False, **options)
         os.rename(made, folder / "bundle")
@@ -210,14 +211,14 @@ def has_lost(text, weights, options, threads):
         (_user_home() / _key(text, weights, options, threads) / _LOST).touch()
 
 
-def cached(text, weights, options, threads, load, background=None):
+def cached(text, weights, options, threads, load, background=None, share=None):
     """Returns the result of `load` for the bundle of a graph's text: one that a process on the same kind of CPU has made before, or a new
     one. If the user's cache folder cannot be used, the bundle is in a temporary one of this process. `background`, unless it is None: search
-    only in idle time, and raise GaveWay as soon as this function returns true, another call of cached() wants to make a bundle, or a program
-    waits for the store."""
+    only in idle time or, with a `share`, in this part of the machine's time, and raise GaveWay as soon as this function returns true, another
+    call of cached() wants to make a bundle, or a program waits for the store."""
     key = _key(text, weights, options, threads)
     try:
-        return _from(_user_home(), key, load, lambda folder: _made(folder, text, weights, options, background), background)
+        return _from(_user_home(), key, load, lambda folder: _made(folder, text, weights, options, background, share), background)
     except OSError as error:
         if isinstance(error, TimeoutError):
             raise
@@ -225,4 +226,4 @@ def cached(text, weights, options, threads, load, background=None):
     home = _own_home()
     # The program's default store lies in the same cache folder, which cannot be used. So the store needs another place, too.
     own = options if {"store", "server"} & options.keys() else options | {"store": home / "store.db"}
-    return _from(home / "torch", key, load, lambda folder: _made(folder, text, weights, own, background), background)
+    return _from(home / "torch", key, load, lambda folder: _made(folder, text, weights, own, background, share), background)

@@ -24,7 +24,7 @@ def _known():
     """Returns the names of the allowed options, read from the program's help."""
     said = subprocess.run([program(), "tune", "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True)
     names = re.findall(r"^\s+(?:-\w,)?--([a-z0-9-]+)", said.stdout, re.MULTILINE)
-    return sorted({name.replace("-", "_") for name in names} - _TAKEN | {"progress", "token", "tune"})
+    return sorted({name.replace("-", "_") for name in names} - _TAKEN | {"progress", "token", "tune", "share"})
 
 
 def checked(options, mode=None):
@@ -50,7 +50,20 @@ def checked(options, mode=None):
         raise TypeError(f'the option "tune" is {" or ".join(map(repr, TIMES))}; found {when!r}')
     # What must not search has nothing to do later.
     searches = not given.get("require_cached") and not given.get("now") and given.get("effort") != "now"
+    _check_share(given, in_background=searches and when == "later")
     return {"effort": "quick", "progress": None} | given | {"tune": when if searches else "first"}
+
+
+def _check_share(given, in_background):
+    """Raises TypeError unless the option "share" is missing, or is a part of the machine for searches in the background, on this machine."""
+    share = given.get("share")
+    if share is None:
+        return
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
+        raise TypeError(f'the option "share" is a number above 0 and at most 1; found {share!r}')
+    if not in_background or "server" in given:
+        why = 'the workers of "server" search' if in_background else "nothing is searched in the background"
+        raise TypeError(f'the option "share" bounds searches in the background on this machine, and {why}; leave it out')
 
 
 def of_the_first_answer(options):

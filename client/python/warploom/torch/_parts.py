@@ -131,15 +131,16 @@ def _left_to_eager(entry, before, after, stays):
     log.warning("%d operators go back to eager: %s", count, reason)
 
 
-def _found(tried, make):
-    """Searches for better kernels of a part, while the machine is idle and the compiled graph is used. Returns None if there are none."""
-    others = Others()
+def _found(tried, make, share):
+    """Searches for better kernels of a part, while the compiled graph is used, and while the machine is idle or, with a `share`, in this part
+    of its time. Returns None if there are none."""
+    is_busy = Others().look if share is None else lambda: False
     while tried() is not None:
-        if others.look():
+        if is_busy():
             time.sleep(LOOK)
             continue
         try:
-            return make(background=lambda: others.look() or tried() is None)
+            return make(background=lambda: is_busy() or tried() is None, share=share)
         except (GaveWay, TimeoutError):
             time.sleep(LOOK)
         except FAULTS as error:
@@ -148,11 +149,11 @@ def _found(tried, make):
     return None
 
 
-def _search(tried, part, make, lost, entry):
+def _search(tried, part, make, lost, entry, share):
     """Searches for better kernels of a part, and has the compiled graph try them. `tried`, `part`: weak references to them."""
     queued = False
     try:
-        found = _found(tried, make)
+        found = _found(tried, make, share)
         graph, its = tried(), part()
         if found is not None and graph is not None:
             if its.made is not its.eager:
@@ -165,13 +166,13 @@ def _search(tried, part, make, lost, entry):
                 entry["later"] -= 1
 
 
-def _search_later(graph, searches, entry):
+def _search_later(graph, searches, entry, share):
     """Queues the searches of a compiled graph for the background, and the comparison with eager that follows them. Returns the graph as a
     function that tries what is found."""
     tried = Tried(graph)
     known = weakref.ref(tried)
     for part, make, lost in searches:
-        in_background(functools.partial(_search, known, weakref.ref(part), make, lost, entry))
+        in_background(functools.partial(_search, known, weakref.ref(part), make, lost, entry, share))
 
     def compare():
         graph = known()
@@ -217,7 +218,7 @@ def with_kernels(gm, static, options):
     """Returns a function that computes a graph with kernels in place of the operators that can have them. `static`: indices of the arguments
     that are weights. options["tune"]: whether kernels are searched before the function is returned, or later, while it is called."""
     later = options["tune"] == "later"
-    asked = {name: value for name, value in options.items() if name != "tune"}
+    asked = {name: value for name, value in options.items() if name not in ("tune", "share")}
     if later:
         raise_if_later_wrong(asked)
     entry = _entry()
@@ -249,7 +250,7 @@ def with_kernels(gm, static, options):
     entry["later"] = len(searches)
     _say(entry)
     fused.recompile()
-    return _search_later(fused, searches, entry) if later else fused
+    return _search_later(fused, searches, entry, options.get("share")) if later else fused
 
 
 def report():
