@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/base/names.h"
+#include "nlohmann/json.hpp"
 #include "proto/limits.h"
 
 namespace wl {
@@ -148,6 +149,37 @@ absl::StatusOr<Usage> from_proto(const v1::Usage& message) {
   out.more_devices = message.more_devices();
   out.more_models = message.more_models();
   return out;
+}
+
+nlohmann::ordered_json json_of(const UseSum& sum) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (size_t i = 0; i < kUseKinds; ++i) json[kUseKindNames[i]] = {{"s", sum.ns[i] / 1e9}, {"calls", sum.calls[i]}};
+  return json;
+}
+
+nlohmann::ordered_json json_of(const KernelUsage& kernel) {
+  return {{"key", kernel.key},
+          {"digest", kernel.digest},
+          {"name", kernel.name},
+          {"team", kernel.team},
+          {"target", kernel.target},
+          {"device", kernel.device},
+          {"model", kernel.model},
+          {"kind", kUseKindNames[static_cast<size_t>(kernel.kind)]},
+          {"calls_per_day", kernel.calls_per_day},
+          {"s_per_day", kernel.ns_per_day / 1e9},
+          {"saving_s_per_day", kernel.saving_per_day / 1e9},
+          {"best_ns", kernel.best_ns},
+          {"default_ns", kernel.default_ns},
+          {"bound_ns", kernel.bound_ns},
+          {"trials", kernel.trials},
+          {"stopped", kernel.stopped}};
+}
+
+nlohmann::ordered_json json_of(const MissedUsage& missed) {
+  return {{"team", missed.team},     {"model", missed.model}, {"target", missed.target},
+          {"device", missed.device}, {"count", missed.count}, {"last_unix_ms", missed.last_unix_ms},
+          {"job", missed.job},       {"why", missed.why}};
 }
 
 }  // namespace wl

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/base/status.h"
+#include "nlohmann/json_fwd.hpp"
 #include "warploom/v1/kernel_store.pb.h"
 
 namespace wl {
@@ -84,5 +85,11 @@ inline constexpr int kUsageItems = 50, kMostUsageItems = 500, kMostShares = 32;
 v1::Usage to_proto(const Usage& usage);
 // Converts a message whose fields were checked (limits.h). InvalidArgument: there is no such kind of kernel.
 absl::StatusOr<Usage> from_proto(const v1::Usage& message);
+
+// Parts of a summary as JSON, as the page of usage and `warploom top --json` have them (docs/report.md). The first is
+// an object with the seconds and calls of each kind of kernel. Times of a launch that are not known are 0.
+nlohmann::ordered_json json_of(const UseSum& sum);
+nlohmann::ordered_json json_of(const KernelUsage& kernel);
+nlohmann::ordered_json json_of(const MissedUsage& missed);
 
 }  // namespace wl

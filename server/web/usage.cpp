@@ -8,7 +8,7 @@ namespace {
 
 WebJson share_json(const std::string& name, const UseSum& sum) {
   WebJson json = {{"name", name}};
-  for (size_t i = 0; i < kUseKinds; ++i) json[kUseKindNames[i]] = {{"s", sum.ns[i] / 1e9}, {"calls", sum.calls[i]}};
+  json.update(json_of(sum));
   return json;
 }
 
@@ -19,22 +19,9 @@ WebJson shares_json(const std::vector<UsageShare>& shares) {
 }
 
 WebJson kernel_json(const KernelUsage& kernel) {
-  return {{"key", kernel.key},
-          {"digest", kernel.digest},
-          {"name", kernel.name},
-          {"team", kernel.team},
-          {"target", kernel.target},
-          {"device", kernel.device},
-          {"model", kernel.model},
-          {"kind", kUseKindNames[static_cast<size_t>(kernel.kind)]},
-          {"calls_per_day", kernel.calls_per_day},
-          {"s_per_day", kernel.ns_per_day / 1e9},
-          {"best_ns", number_or_null(kernel.best_ns)},
-          {"default_ns", number_or_null(kernel.default_ns)},
-          {"bound_ns", number_or_null(kernel.bound_ns)},
-          {"saving_s_per_day", kernel.saving_per_day / 1e9},
-          {"trials", kernel.trials},
-          {"stopped", kernel.stopped}};
+  WebJson json = json_of(kernel);
+  for (const char* name : {"best_ns", "default_ns", "bound_ns"}) json[name] = number_or_null(json[name].get<double>());
+  return json;
 }
 
 }  // namespace
@@ -52,15 +39,7 @@ absl::StatusOr<WebJson> usage_json(WebData& data, const WebQuery& query) {
     teams.push_back(std::move(json));
   }
   for (const KernelUsage& kernel : usage.kernels) kernels.push_back(kernel_json(kernel));
-  for (const MissedUsage& one : usage.missed)
-    missed.push_back({{"team", one.team},
-                      {"model", one.model},
-                      {"target", one.target},
-                      {"device", one.device},
-                      {"count", one.count},
-                      {"last_ms", one.last_unix_ms},
-                      {"job", one.job},
-                      {"why", one.why}});
+  for (const MissedUsage& one : usage.missed) missed.push_back(json_of(one));
   return WebJson{
       {"days", usage.days},
       {"total", share_json("", usage.total)},

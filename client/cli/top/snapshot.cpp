@@ -5,6 +5,7 @@
 
 #include "client/program/json.h"
 #include "client/remote/report.h"
+#include "proto/usage.h"
 
 namespace wl {
 namespace {
@@ -55,48 +56,18 @@ Json worker_json(const WorkerSummary& worker) {
   return json;
 }
 
-Json sum_json(const UseSum& sum) {
-  Json json = Json::object();
-  for (size_t i = 0; i < kUseKinds; ++i) json[kUseKindNames[i]] = {{"s", sum.ns[i] / 1e9}, {"calls", sum.calls[i]}};
-  return json;
-}
-
 Json usage_json(const Usage& usage) {
-  Json json = {{"days", usage.days},     {"time", sum_json(usage.total)}, {"saved_s", usage.saved_ns / 1e9},
-               {"cost_s", usage.cost_s}, {"trials", usage.trials},        {"background", usage.background},
-               {"teams", Json::array()}, {"kernels", Json::array()},      {"missed", Json::array()}};
+  Json json = {{"days", usage.days},     {"time", json_of(usage.total)}, {"saved_s", usage.saved_ns / 1e9},
+               {"cost_s", usage.cost_s}, {"trials", usage.trials},       {"background", usage.background},
+               {"teams", Json::array()}, {"kernels", Json::array()},     {"missed", Json::array()}};
   for (const TeamUsage& team : usage.teams)
     json["teams"].push_back({{"team", team.team},
-                             {"time", sum_json(team.sum)},
+                             {"time", json_of(team.sum)},
                              {"saved_s", team.saved_ns / 1e9},
                              {"cost_s", team.cost_s},
                              {"missed", team.missed}});
-  for (const KernelUsage& kernel : usage.kernels)
-    json["kernels"].push_back({{"key", kernel.key},
-                               {"digest", kernel.digest},
-                               {"name", kernel.name},
-                               {"team", kernel.team},
-                               {"target", kernel.target},
-                               {"device", kernel.device},
-                               {"model", kernel.model},
-                               {"kind", kUseKindNames[static_cast<size_t>(kernel.kind)]},
-                               {"calls_per_day", kernel.calls_per_day},
-                               {"s_per_day", kernel.ns_per_day / 1e9},
-                               {"saving_s_per_day", kernel.saving_per_day / 1e9},
-                               {"best_ns", kernel.best_ns},
-                               {"default_ns", kernel.default_ns},
-                               {"bound_ns", kernel.bound_ns},
-                               {"trials", kernel.trials},
-                               {"stopped", kernel.stopped}});
-  for (const MissedUsage& missed : usage.missed)
-    json["missed"].push_back({{"team", missed.team},
-                              {"model", missed.model},
-                              {"target", missed.target},
-                              {"device", missed.device},
-                              {"count", missed.count},
-                              {"last_unix_ms", missed.last_unix_ms},
-                              {"job", missed.job},
-                              {"why", missed.why}});
+  for (const KernelUsage& kernel : usage.kernels) json["kernels"].push_back(json_of(kernel));
+  for (const MissedUsage& missed : usage.missed) json["missed"].push_back(json_of(missed));
   return json;
 }
 

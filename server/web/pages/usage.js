@@ -79,7 +79,7 @@ const showMissed = table("missed", (graph) => graph.job, (graph) => [
   {text: of(graph), kind: "name"},
   {text: graph.job, href: path(...graph.job.split("/")), kind: "plain"},
   {text: count(graph.count), kind: "number"},
-  {time: graph.last_ms, kind: "plain"},
+  {time: graph.last_unix_ms, kind: "plain"},
   {text: graph.why, kind: "name"},
 ]);
 
