@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<ReverifiedRow>> not_verified_yet(Sql& sql, const std:
                                                             bool again);
 absl::Status put_reverified(Sql& sql, int64_t job_id, const std::vector<ReverifiedRow>& rows);
 
-// Adds the times of reported trials to the sums of their search's team and of the present day (usage.cpp).
+// Adds the times of reported trials to the sums of their search's team and of the present day (uses.cpp).
 absl::Status add_search_time(Sql& sql, int64_t search_id, const std::vector<Trial>& trials);
 
 struct Store::Impl {

@@ -133,6 +133,9 @@ struct ReplacedRow {
   int64_t made_ms = 0;
 };
 
+// Number of days whose uses, misses and times of searches count.
+inline constexpr int64_t kUseDays = 7;
+
 // How often programs of a team ("": no team) ran a kernel, and how long.
 struct KernelUseOfTeam {
   std::string team;

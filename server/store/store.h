@@ -258,7 +258,7 @@ class Store {
   // times those of most calls; at most `each` of a team, so that no team hides others.
   absl::StatusOr<std::vector<KernelUseOfTeam>> most_used(int64_t since_day, int64_t until_day, int each);
 
-  // What usage pages show (usage.cpp). used_records() is most_used() with the team's records; missed_graphs() is
+  // What usage pages show. used_records() is most_used() with the team's records; missed_graphs() is
   // most_missed() by team, at most `each` graphs of one, those asked for most often first; search_times() sums the time
   // that workers took in the days from `since_day` to `until_day`. Such sums are kept for a week.
   absl::StatusOr<UsedKernelRows> used_records(int64_t since_day, int64_t until_day, int each);
