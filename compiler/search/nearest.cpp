@@ -12,7 +12,6 @@
 namespace wl {
 namespace {
 
-constexpr double kWorth = 1.02;  // a winner is proposed for other groups if its KnownPlan::gain is at least this
 // A winner is proposed for another group if the distance between them, unlikeness() + target_distance(), is at most
 // this. Groups at a distance of 12 differ, for example, by three ops and by a few doublings of sizes.
 constexpr double kTooUnlike = 12.0;
@@ -55,6 +54,22 @@ int nearest_value(const Axis& axis, std::string_view text) {
 }
 
 }  // namespace
+
+std::string kin_of(std::string_view graph) {
+  std::string kin;
+  for (absl::string_view line : absl::StrSplit(absl::string_view(graph.data(), graph.size()), '\n')) {
+    // The type follows the last " : ", as in `%2 = exp %1 : f32[64,32]`.
+    const size_t type = line.rfind(" : ");
+    const size_t open = type == line.npos ? type : line.find('[', type), close = line.find(']', open);
+    if (open == line.npos || close == line.npos) {
+      append(&kin, line, "\n");
+      continue;
+    }
+    const absl::string_view extents = line.substr(open, close - open);
+    append(&kin, line.substr(0, open), std::count(extents.begin(), extents.end(), ','), line.substr(close), "\n");
+  }
+  return kin;
+}
 
 std::optional<double> target_distance(std::string_view a, std::string_view b) {
   if (a == b) return 0;
@@ -107,7 +122,7 @@ std::vector<Point> nearest_winners(const Graph& group, const Space& space, std::
   const std::string_view here = value_of(prefix, "target");
   std::vector<std::pair<double, Point>> near;
   for (const KnownPlan& each : known) {
-    if (each.gain < kWorth) continue;
+    if (each.gain < kWorthProposing) continue;
     const std::optional<double> target = target_distance(here, value_of(knobs_of(each.plan), "target"));
     if (!target) continue;
     std::optional<Point> point = translated(space, each.plan);

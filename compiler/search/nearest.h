@@ -12,12 +12,20 @@
 
 namespace wl {
 
+// A winner is proposed for other groups if its KnownPlan::gain is at least this.
+inline constexpr double kWorthProposing = 1.02;
+
 // The winner of another search.
 struct KnownPlan {
   std::string graph;  // text of the graph of the group for which the plan won
   std::string plan;
-  double gain = 1;  // the time of the default schedule divided by that of the plan
+  double gain = 1;       // the time of the default schedule divided by that of the plan
+  std::string kin = {};  // kin_of(graph)
 };
+
+// Returns the text of a group's graph without the extents of its values. Groups with the same text are kin: winners of
+// one are likely to win for the others.
+std::string kin_of(std::string_view graph);
 
 // Returns how unlike two groups are; 0: they are alike. It is the number of ops that only one of them has, plus the
 // sum, over the extents of their largest tensors, of how many doublings lie between the two extents.

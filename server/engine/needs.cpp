@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/search/nearest.h"
 #include "server/engine/jobs.h"
 
 namespace wl {
@@ -28,9 +29,9 @@ std::set<std::string> Jobs::promising_groups(const ActiveJob& job) {
   if (effort_of(job.row.options).compares) return {};
   std::set<std::string> kin, keys;
   for (const KnownPlan& plan : *job.known)
-    if (plan.gain > 1) kin.insert(kin_of(plan.graph));
+    if (plan.gain >= kWorthProposing) kin.insert(plan.kin);
   for (const PlannedGroup& group : job.plan->groups)
-    if (kin.contains(kin_of(group.text))) keys.insert(group.key);
+    if (kin.contains(group.kin)) keys.insert(group.key);
   return keys;
 }
 

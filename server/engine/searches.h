@@ -28,7 +28,6 @@ struct Search {
   Device device;
   Machine machine;
   KnownPlans known;                               // winners whose plans may suit the group
-  std::string kin;                                // kin_of() the group
   std::optional<KnownPlan> winner;                // the plan of the search's last record
   bool predicts = false;                          // whether a job wants kernels that are predicted, without a search
   bool waits = false;                             // whether the search waits for searches of its kin (waits_for_kin())
@@ -89,10 +88,6 @@ struct Search {
   std::stop_source over;
   bool promoting() const { return !open.empty() && open.begin()->second.phase > 0; }
 };
-
-// Returns the text of a group without the extents of its values. Groups with the same text are kin: winners of one are
-// likely to win for the others.
-std::string kin_of(const std::string& group_text);
 
 // Returns the figures by which rounds are divided among searches (compiler/search/budget.h).
 Standing standing(const Search& search);

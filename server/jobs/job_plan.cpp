@@ -10,6 +10,7 @@
 #include "compiler/cover/cover.h"
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
+#include "compiler/search/nearest.h"
 #include "proto/limits.h"
 
 namespace wl {
@@ -122,6 +123,7 @@ PlannedGroup planned_group(Graph graph, const std::string& key) {
   planned.key = key;
   planned.name = describe_group(graph);
   planned.text = print(graph);
+  planned.kin = kin_of(planned.text);
   planned.problem = {key, buffers_of(graph)};
   planned.bytes = bytes_moved(graph);
   planned.flops = flops_of(graph);

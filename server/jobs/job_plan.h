@@ -20,6 +20,7 @@ struct PlannedGroup {
   std::string name;  // name of the group for people, by describe_group()
   Graph graph;
   std::string text;  // `graph` as text
+  std::string kin;   // kin_of(text)
   Problem problem;
   int64_t ops = 0, bytes = 0;
   double flops = 0;

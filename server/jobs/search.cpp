@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/base/sha256.h"
+#include "compiler/search/nearest.h"
 
 namespace wl {
 namespace {
@@ -104,7 +105,7 @@ bool was_proposed(const SearchInput& input, const std::string& plan) {
 std::optional<KnownPlan> known_plan(const KernelRecord& record) {
   const double ns = undisturbed_ns(record.samples_ns);
   if (!(ns > 0)) return std::nullopt;
-  return KnownPlan{record.graph, record.plan, undisturbed_ns(record.default_samples_ns) / ns};
+  return KnownPlan{record.graph, record.plan, undisturbed_ns(record.default_samples_ns) / ns, kin_of(record.graph)};
 }
 
 void Tally::add(const Trial& trial) {

@@ -2,27 +2,10 @@
 // each tries the winners of those before it first (docs/design/search.md#first-round).
 #include <algorithm>
 
-#include "absl/strings/str_split.h"
 #include "server/engine/devices.h"
 #include "server/engine/searches.h"
 
 namespace wl {
-
-std::string kin_of(const std::string& group_text) {
-  std::string kin;
-  for (absl::string_view line : absl::StrSplit(group_text, '\n')) {
-    // The type follows the last " : ", as in `%2 = exp %1 : f32[64,32]`.
-    const size_t type = line.rfind(" : ");
-    const size_t open = type == line.npos ? type : line.find('[', type), close = line.find(']', open);
-    if (open == line.npos || close == line.npos) {
-      append(&kin, line, "\n");
-      continue;
-    }
-    const absl::string_view extents = line.substr(open, close - open);
-    append(&kin, line.substr(0, open), std::count(extents.begin(), extents.end(), ','), line.substr(close), "\n");
-  }
-  return kin;
-}
 
 // Whether the search should wait for another one: a job that needs both has kin of the group whose search came earlier
 // and has not ended, and the workers have enough to do with searches that do not wait.
@@ -42,7 +25,7 @@ bool Searches::waits_for_kin(const Search& search) const {
                                         [&jobs = other.jobs](int64_t job) { return jobs.contains(job); });
     // A search that another job needs for more trials may take much longer.
     const bool ends_soon = other.input.needed <= search.input.needed;
-    kin |= id < search.row.id && other.kin == search.kin && shares_job && ends_soon;
+    kin |= id < search.row.id && other.group.kin == search.group.kin && shares_job && ends_soon;
   }
   return kin && busy >= workers_->serving(search.device, search.row.team);
 }
@@ -51,7 +34,7 @@ bool Searches::waits_for_kin(const Search& search) const {
 KnownPlans Searches::with_winners_of_kin(const Search& search) const {
   std::vector<KnownPlan> plans;
   for (const auto& [id, other] : searches_)
-    if (id != search.row.id && other.winner && other.kin == search.kin && other.row.team == search.row.team)
+    if (id != search.row.id && other.winner && other.group.kin == search.group.kin && other.row.team == search.row.team)
       plans.push_back(*other.winner);
   if (plans.empty()) return search.known;
   plans.insert(plans.end(), search.known->begin(), search.known->end());
@@ -63,7 +46,7 @@ KnownPlans Searches::only_of_kin(const Search& search) const {
   const KnownPlans all = with_winners_of_kin(search);
   std::vector<KnownPlan> plans;
   std::copy_if(all->begin(), all->end(), std::back_inserter(plans),
-               [&](const KnownPlan& plan) { return kin_of(plan.graph) == search.kin; });
+               [&](const KnownPlan& plan) { return plan.kin == search.group.kin; });
   return std::make_shared<const std::vector<KnownPlan>>(std::move(plans));
 }
 

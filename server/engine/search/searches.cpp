@@ -100,7 +100,6 @@ absl::StatusOr<Search*> Searches::take_up(const SearchRow& row, const PlannedGro
   search.device = device;
   search.machine = machine;
   search.known = known;
-  search.kin = kin_of(group.text);
   search.input.strategy = row.strategy;
   search.input.seed = row.seed;
   // A batch that an earlier object of this search offered may be reported between the two reads. Its trials are found
@@ -214,6 +213,7 @@ void Searches::step(int64_t id) {
 
 // Prepares the next round or promotion, if there is one.
 void Searches::next(Search& search) {
+  search.waits = false;
   if (search.promoting()) return;
   if (search.unconcluded) return conclude_stored(search);
   if (search.elsewhere) {
