@@ -97,9 +97,22 @@ struct Engine::Impl {
   absl::StatusOr<std::optional<int64_t>> search_used(const std::vector<Device>& in_use);
   absl::StatusOr<std::optional<int64_t>> make_missed(const std::vector<Device>& in_use);
   absl::StatusOr<std::optional<int64_t>> try_in_place(const std::vector<Device>& in_use);  // demand/in_place.cpp
+  // Stores a job of the coordinator's own, and lets clients see it.
+  absl::StatusOr<JobRow> put_own(const JobRow& job);
   absl::StatusOr<int64_t> begin_own(const JobRow& job, JobPlan plan);
-  bool is_over(const std::string& team);
   bool is_searching();
+  // What background searches have had so far.
+  struct Given {
+    int64_t day = 0;
+    std::map<std::string, double> given;  // number of trials that were made for each team on that day
+    std::set<std::string> unfit;          // keys that this version cannot search further
+    // For each key, how many trials its last background search asked for; the search may have failed.
+    std::map<std::string, int64_t> asked;
+    // Returns how many trials a kernel counts as having had: those of its record or, if more, those last asked for.
+    int64_t trials_of(const std::string& key, int64_t of_record) const;
+    // Whether a team was given as many trials on this day as its rules allow.
+    bool is_over(const std::string& team, const TeamRules& rules) const;
+  };
   struct BackgroundState {
     // Used by the engine's thread only.
     bool looking = false;                          // whether the pool is choosing a kernel
@@ -107,11 +120,7 @@ struct Engine::Impl {
     std::optional<Clock::time_point> alone_since;  // since when that job has had no worker
     Clock::time_point next;                        // when to look again, if the last look found nothing
     // Used by the pool's thread that chooses a kernel; there is one at a time.
-    int64_t day = 0;
-    std::map<std::string, double> given;  // number of trials that were made for each team on that day
-    std::set<std::string> unfit;          // keys that this version cannot search further
-    // For each key, how many trials its last background search asked for; the search may have failed.
-    std::map<std::string, int64_t> asked;
+    Given so_far;
     bool made_last = false;      // whether the last job was made for a graph without kernels
     std::set<std::string> made;  // graphs, by JobRow::body_hash, for which default kernels were made
   } background;
@@ -123,7 +132,6 @@ struct Engine::Impl {
   absl::StatusOr<std::shared_ptr<const UsageFacts>> make_usage_facts();
   absl::Status add_used_kernels(UsageFacts* facts);
   absl::Status look_for_missed();
-  absl::StatusOr<std::string> why_missed_now(const JobRow& job);
   // What a record says of its kernel: `use`, the team and the sums by day are not set.
   struct UsageRecord {
     UsedKernel kernel;
@@ -132,24 +140,15 @@ struct Engine::Impl {
   // Returns what a record says; nullptr: it cannot be read.
   absl::StatusOr<const UsageRecord*> usage_record(const std::string& digest);
   struct UsageState {
-    // A copy of what the pool's thread has in BackgroundState.
-    struct Given {
-      int64_t day = 0;
-      std::map<std::string, double> given;
-      std::set<std::string> unfit;
-      std::map<std::string, int64_t> asked;
-    };
     std::mutex mutex;  // guards the members up to the next comment
     std::condition_variable made;
-    bool making = false;                      // whether a thread makes new facts
-    std::shared_ptr<const UsageFacts> facts;  // the last that were made; null: none were
-    Clock::time_point next;                   // when to make new ones
-    std::shared_ptr<const Given> given = std::make_shared<Given>();
+    bool making = false;                                             // whether a thread makes new facts
+    std::shared_ptr<const UsageFacts> facts;                         // the last that were made; null: none were
+    Clock::time_point next;                                          // when to make new ones
+    std::shared_ptr<const Given> given = std::make_shared<Given>();  // a copy of BackgroundState::so_far
     // Used by the thread that makes facts; there is one at a time.
-    std::map<std::string, UsageRecord> records;                                 // by digest
-    std::map<std::string, std::vector<MissedGroup>> plans;                      // by job and device; empty: not planned
-    std::map<std::string, std::vector<std::pair<std::string, Device>>> stored;  // teams and devices, by graph's text
-    std::map<std::string, std::map<std::string, int64_t>> alike;  // numbers of records by team, by without_sizes()
+    std::map<std::string, UsageRecord> records;             // by digest
+    std::map<std::string, std::vector<MissedGroup>> plans;  // by job and device; empty: not planned
     std::vector<MissedUsage> missed;
     std::map<std::string, std::pair<int64_t, int64_t>> missed_all;
     Clock::time_point next_missed;

@@ -86,16 +86,6 @@ UseKind kind_of(const KernelRecord& record) {
   return record.plan == record.default_plan ? UseKind::kDefault : UseKind::kPredicted;
 }
 
-std::string without_sizes(const std::string& text) {
-  std::string out;
-  bool inside = false;  // whether the position is between brackets
-  for (const char c : text) {
-    inside = c == '[' || (inside && c != ']');
-    if (!inside || !((c >= '0' && c <= '9') || c == ',' || c == ' ' || c == '-')) out += c;
-  }
-  return out;
-}
-
 std::string why_missed(const std::string& message, const MissedFacts& facts) {
   if (facts.groups == 0) return message;
   if (facts.now.empty()) return cat(message, "; by now all ", facts.groups, " are");

@@ -46,9 +46,9 @@ struct UsageFacts {
   std::string background;  // why no search of the coordinator's own begins now; empty: one may
 };
 
-// A kernel that a job which asked in vain would launch.
+// A kernel that a job which asked in vain would launch: fields of a PlannedGroup.
 struct MissedGroup {
-  std::string key, name, text;  // `text`: the canonical text of its graph
+  std::string key, name, text, kin;
 };
 // What the store has of the groups of such a job, as far as its team may see it.
 struct MissedFacts {
@@ -57,8 +57,6 @@ struct MissedFacts {
   std::set<std::string> devices;  // other devices for which the store has some of these
   int64_t other_sizes = 0;        // number of stored records of the same operations with other sizes
 };
-// Returns the text of a group's graph without sizes: equal for groups of the same operations in the same order.
-std::string without_sizes(const std::string& text);
 // Returns why the shapes of a graph have found nothing, for people: the message with which its last job ended, what the
 // store lacks by now, and what it has instead.
 std::string why_missed(const std::string& message, const MissedFacts& facts);

@@ -14,7 +14,6 @@ namespace {
 
 constexpr int kMostLooked = 256;  // number of kernels of each team, those of most time, among which one is chosen
 constexpr int64_t kMostTrials = 1'000'000;  // more trials of a record count as this many
-constexpr int64_t kDays = 7;                // number of days whose uses count
 constexpr int kMostMissed = 64;  // number of graphs without kernels, those asked for most, that are considered
 constexpr auto kLookEvery = std::chrono::minutes(1);  // time between two looks that found nothing to search
 
@@ -60,26 +59,23 @@ std::string Engine::Impl::background_pause() {
 absl::StatusOr<std::vector<Demand>> Engine::Impl::demands(const std::vector<Device>& in_use,
                                                           std::vector<RecordRow>* records) {
   const int64_t today = options.today();
-  WL_ASSIGN_OR_RETURN(const auto used, store->most_used(today - kDays + 1, today, kMostLooked));
+  WL_ASSIGN_OR_RETURN(const auto used, store->most_used(today - kUseDays + 1, today, kMostLooked));
   std::vector<Demand> found;
   for (const KernelUseOfTeam& each : used) {
     if (loop.leaving()) return absl::CancelledError("the coordinator stops");
-    if (background.unfit.contains(each.use.key)) continue;
+    if (background.so_far.unfit.contains(each.use.key)) continue;
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> row, store->record_by_key(each.use.key, "", {.team = each.team}));
     if (!row || !row->record.device.libraries.empty()) continue;
     const KernelRecord& record = row->record;
     if (is_in_use(in_use, record.device) || workers.serving(record.device, row->team) == 0) continue;
     const double best_ns = undisturbed_ns(record.samples_ns);
-    const auto asked = background.asked.find(each.use.key);
-    found.push_back(
-        {.team = each.team,
-         .key = each.use.key,
-         .ns_per_day = per_day(ns_of(each.use, best_ns), each.first_day, today),
-         .best_ns = best_ns,
-         .default_ns = undisturbed_ns(record.default_samples_ns),
-         .bound_ns = bound_of(record),
-         .trials = std::clamp<int64_t>(
-             std::max(record.trials_asked, asked == background.asked.end() ? 0 : asked->second), 0, kMostTrials)});
+    found.push_back({.team = each.team,
+                     .key = each.use.key,
+                     .ns_per_day = per_day(ns_of(each.use, best_ns), each.first_day, today),
+                     .best_ns = best_ns,
+                     .default_ns = undisturbed_ns(record.default_samples_ns),
+                     .bound_ns = bound_of(record),
+                     .trials = background.so_far.trials_of(each.use.key, record.trials_asked)});
     records->push_back(*std::move(row));
   }
   return found;
@@ -101,29 +97,41 @@ absl::StatusOr<std::optional<int64_t>> Engine::Impl::search_further(const Record
   return begin_own(job, *std::move(plan));
 }
 
-absl::StatusOr<int64_t> Engine::Impl::begin_own(const JobRow& job, JobPlan plan) {
+absl::StatusOr<JobRow> Engine::Impl::put_own(const JobRow& job) {
   WL_ASSIGN_OR_RETURN(JobRow made, store->create_job(job));
   log_line(spdlog::level::info, "job created", fields_of(made));
   views.begin(made.id, job_of(made));
+  return made;
+}
+
+absl::StatusOr<int64_t> Engine::Impl::begin_own(const JobRow& job, JobPlan plan) {
+  WL_ASSIGN_OR_RETURN(JobRow made, put_own(job));
   loop.post([this, made, plan = std::move(plan)]() mutable { jobs.adopt(std::move(made), std::move(plan)); });
   return made.id;
 }
 
-// Whether a team was given as many trials on this day as its rules allow.
-bool Engine::Impl::is_over(const std::string& team) {
-  const int64_t most = options.rules(team).most_background;
-  return most > 0 && background.given[team] >= static_cast<double>(most);
+int64_t Engine::Impl::Given::trials_of(const std::string& key, int64_t of_record) const {
+  const auto last = asked.find(key);
+  return std::clamp<int64_t>(std::max(of_record, last == asked.end() ? 0 : last->second), 0, kMostTrials);
+}
+
+bool Engine::Impl::Given::is_over(const std::string& team, const TeamRules& rules) const {
+  const auto trials = given.find(team);
+  return rules.most_background > 0 && trials != given.end() &&
+         trials->second >= static_cast<double>(rules.most_background);
 }
 
 // Makes a job for a graph whose kernels clients asked for in vain: default kernels, verified, of which programs then
 // say what they run. nullopt: there is no such graph, or each had such a job.
 absl::StatusOr<std::optional<int64_t>> Engine::Impl::make_missed(const std::vector<Device>& in_use) {
-  const int64_t week_ms = kDays * 86'400'000;
+  const int64_t week_ms = kUseDays * 86'400'000;
   WL_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, store->most_missed(unix_ms_now() - week_ms, kMostMissed));
   for (const int64_t id : ids) {
     WL_ASSIGN_OR_RETURN(std::optional<JobRow> missed, store->job(id));
     if (!missed || !missed->device || is_in_use(in_use, *missed->device)) continue;
-    if (workers.serving(*missed->device, missed->team) == 0 || is_over(missed->team)) continue;
+    if (workers.serving(*missed->device, missed->team) == 0 ||
+        background.so_far.is_over(missed->team, options.rules(missed->team)))
+      continue;
     if (!background.made.insert(missed->body_hash).second) continue;
     TuneOptions asked = missed->options;
     asked.device = missed->device;
@@ -137,7 +145,7 @@ absl::StatusOr<std::optional<int64_t>> Engine::Impl::make_missed(const std::vect
     absl::StatusOr<JobPlan> plan = timed_plan(job, job.options, *compiler, {}, &work);
     if (absl::IsCancelled(plan.status())) return plan.status();
     if (!plan.ok()) continue;
-    background.given[missed->team] += static_cast<double>(plan->groups.size());
+    background.so_far.given[missed->team] += static_cast<double>(plan->groups.size());
     return begin_own(job, *std::move(plan));
   }
   return std::nullopt;
@@ -146,7 +154,7 @@ absl::StatusOr<std::optional<int64_t>> Engine::Impl::make_missed(const std::vect
 // Chooses the kernel to search next and makes its job. nullopt: none is worth it.
 absl::StatusOr<std::optional<int64_t>> Engine::Impl::search_used(const std::vector<Device>& in_use) {
   const int64_t today = options.today();
-  if (std::exchange(background.day, today) != today) background.given.clear();
+  if (std::exchange(background.so_far.day, today) != today) background.so_far.given.clear();
   // What programs run already must not be slower than it was, so this comes before all searches.
   WL_ASSIGN_OR_RETURN(const std::optional<int64_t> tried, try_in_place(in_use));
   if (tried) return tried;
@@ -162,18 +170,20 @@ absl::StatusOr<std::optional<int64_t>> Engine::Impl::search_used(const std::vect
   while (!loop.leaving()) {
     std::map<std::string, double> weights;
     for (const Demand& kernel : kernels)
-      weights[kernel.team] = is_over(kernel.team) ? 0 : static_cast<double>(options.rules(kernel.team).weight);
-    const std::optional<size_t> next = worth_most(kernels, background.given, weights);
+      weights[kernel.team] = background.so_far.is_over(kernel.team, options.rules(kernel.team))
+                                 ? 0
+                                 : static_cast<double>(options.rules(kernel.team).weight);
+    const std::optional<size_t> next = worth_most(kernels, background.so_far.given, weights);
     if (!next) break;
     const Demand& kernel = kernels[*next];
     const int64_t trials = next_trials(kernel);
     WL_ASSIGN_OR_RETURN(const std::optional<int64_t> job, search_further(records[*next], trials));
     if (job) {
-      background.given[kernel.team] += static_cast<double>(trials - kernel.trials);
-      background.asked[kernel.key] = trials;
+      background.so_far.given[kernel.team] += static_cast<double>(trials - kernel.trials);
+      background.so_far.asked[kernel.key] = trials;
       return job;
     }
-    background.unfit.insert(kernel.key);
+    background.so_far.unfit.insert(kernel.key);
     kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(*next));
     records.erase(records.begin() + static_cast<std::ptrdiff_t>(*next));
   }
@@ -210,8 +220,7 @@ void Engine::Impl::look_for_demand() {
         const auto made = search_used(in_use);
         if (!made.ok() && !absl::IsCancelled(made.status()))
           spdlog::warn("kernels that programs run are not searched: {}", std::string(made.status().message()));
-        auto given = std::make_shared<UsageState::Given>();
-        *given = {background.day, background.given, background.unfit, background.asked};
+        auto given = std::make_shared<const Given>(background.so_far);
         {
           const std::lock_guard lock(usage.mutex);
           usage.given = std::move(given);

@@ -11,7 +11,7 @@ constexpr int kMostWaiting = 64;  // number of replacements, the oldest, among w
 // Number of programs in which a kernel is tried, and number of those that are looked at to find them.
 constexpr size_t kMostPrograms = 3;
 constexpr int kMostLookedAt = 16;
-constexpr int64_t kWaitsMs = 7 * int64_t{86'400'000};  // a kernel that no worker tried for a week is not tried
+constexpr int64_t kWaitsMs = kUseDays * 86'400'000;  // a kernel that no worker tried for a week is not tried
 
 struct Found {
   std::string team;  // team of the programs
@@ -102,9 +102,7 @@ absl::StatusOr<std::optional<int64_t>> Engine::Impl::try_in_place(const std::vec
     asked.background = true;
     const JobRow job =
         own_job("in-place", found.team, cat("in place: ", describe_group(after->record.graph)), std::move(asked));
-    WL_ASSIGN_OR_RETURN(JobRow made, store->create_job(job));
-    log_line(spdlog::level::info, "job created", fields_of(made));
-    views.begin(made.id, job_of(made));
+    WL_ASSIGN_OR_RETURN(JobRow made, put_own(job));
     loop.post([this, made, trial = std::make_shared<InPlaceTrial>(std::move(found.trial))]() mutable {
       jobs.try_in_place(std::move(made), std::move(trial));
     });

@@ -9,11 +9,9 @@ namespace wl {
 namespace {
 
 constexpr int kMostUsed = 10'000;  // number of kernels of each team, those of most time, whose sums are made
-constexpr int64_t kUsageDays = 7;
 constexpr auto kFresh = std::chrono::seconds(10);
 constexpr int kRest = 20;  // facts are not made again until this many times as long has passed as making them took
-constexpr size_t kMostKnown = 1 << 16;       // number of records of which facts are kept in memory
-constexpr int64_t kMostCounted = 1'000'000;  // more trials of a record count as this many
+constexpr size_t kMostKnown = 1 << 16;  // number of records of which facts are kept in memory
 
 }  // namespace
 
@@ -47,7 +45,7 @@ absl::StatusOr<const Engine::Impl::UsageRecord*> Engine::Impl::usage_record(cons
 
 // Adds the kernels that programs ran, with why they are not searched by themselves.
 absl::Status Engine::Impl::add_used_kernels(UsageFacts* facts) {
-  std::shared_ptr<const UsageState::Given> given;
+  std::shared_ptr<const Given> given;
   {
     const std::lock_guard lock(usage.mutex);
     given = usage.given;
@@ -55,10 +53,7 @@ absl::Status Engine::Impl::add_used_kernels(UsageFacts* facts) {
   std::map<std::string, bool> over, served;  // by team; by class of the device
   const auto is_used_up = [&](const std::string& team) {
     const auto [at, is_new] = over.try_emplace(team, false);
-    const int64_t most = options.rules(team).most_background;
-    const auto trials = given->given.find(team);
-    if (is_new && most > 0 && given->day == facts->today && trials != given->given.end())
-      at->second = trials->second >= static_cast<double>(most);
+    if (is_new && given->day == facts->today) at->second = given->is_over(team, options.rules(team));
     return at->second;
   };
   const auto is_served = [&](const Device& device, const std::string& team) {
@@ -67,7 +62,7 @@ absl::Status Engine::Impl::add_used_kernels(UsageFacts* facts) {
     return at->second;
   };
   WL_ASSIGN_OR_RETURN(const UsedKernelRows used,
-                      store->used_records(facts->today - kUsageDays + 1, facts->today, kMostUsed));
+                      store->used_records(facts->today - kUseDays + 1, facts->today, kMostUsed));
   facts->left_out = used.more;
   for (const UsedKernelRow& each : used.records) {
     if (loop.leaving()) return absl::CancelledError("the coordinator stops");
@@ -88,9 +83,7 @@ absl::Status Engine::Impl::add_used_kernels(UsageFacts* facts) {
     kernel.calls_per_day = per_day(static_cast<double>(kernel.use.calls), kernel.first_day, facts->today);
     kernel.demand.team = team;
     kernel.demand.ns_per_day = per_day(ns, kernel.first_day, facts->today);
-    const auto asked = given->asked.find(kernel.demand.key);
-    if (asked != given->asked.end()) kernel.demand.trials = std::max(kernel.demand.trials, asked->second);
-    kernel.demand.trials = std::clamp<int64_t>(kernel.demand.trials, 0, kMostCounted);
+    kernel.demand.trials = given->trials_of(kernel.demand.key, kernel.demand.trials);
     if (!kernel.stopped.empty()) continue;
     if (given->unfit.contains(kernel.demand.key))
       kernel.stopped = "this version of the coordinator would cut its graph into other kernels";
@@ -110,7 +103,7 @@ absl::StatusOr<std::shared_ptr<const UsageFacts>> Engine::Impl::make_usage_facts
   facts->today = options.today();
   facts->background = background_pause();
   WL_RETURN_IF_ERROR(add_used_kernels(facts.get()));
-  WL_ASSIGN_OR_RETURN(const auto times, store->search_times(facts->today - kUsageDays + 1, facts->today));
+  WL_ASSIGN_OR_RETURN(const auto times, store->search_times(facts->today - kUseDays + 1, facts->today));
   for (const SearchTime& each : times) facts->costs[each.team] = {each.trials, each.seconds};
   WL_RETURN_IF_ERROR(look_for_missed());
   facts->missed = usage.missed;

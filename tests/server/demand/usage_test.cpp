@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/search/nearest.h"
+
 namespace wl {
 namespace {
 
@@ -173,8 +175,8 @@ TEST(Usage, WhatWasMissedIsExplained) {
   EXPECT_EQ(
       why_missed(said, lacking(1, {"exp f32[8]"}, {}, 4)),
       said + "; still missing: 1 of 1, exp f32[8]; of the same operations with other sizes the store has 4 records");
-  EXPECT_EQ(without_sizes("%0 = input \"x1\" : f32[64, 32]"), without_sizes("%0 = input \"x1\" : f32[8,1]"));
-  EXPECT_NE(without_sizes("%0 = input \"x1\" : f32[64]"), without_sizes("%0 = input \"x1\" : f16[64]"));
+  EXPECT_EQ(kin_of("%0 = input \"x1\" : f32[64, 32]"), kin_of("%0 = input \"x1\" : f32[8,1]"));
+  EXPECT_NE(kin_of("%0 = input \"x1\" : f32[64]"), kin_of("%0 = input \"x1\" : f16[64]"));
 }
 
 }  // namespace
