@@ -157,9 +157,10 @@ constexpr int64_t kShort = 8;
 
 // Returns the atom that has stride 1 in reads and stores of the most bytes; -1 if there is none. Only reads and stores
 // that `admit` accepts count. A short atom is chosen only if all are short, and then it is the longest one: in a
-// sliding window, vectors should lie along the outputs, not within the window.
+// sliding window, vectors should lie along the outputs, not within the window. Atoms with fewer than `least` bytes are
+// chosen only if all have fewer: vectors should not lie along channels of which only the biases are contiguous.
 template <typename Admit>
-AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
+AtomId contiguous_atom(const Graph& group, Domain& domain, int64_t least, Admit admit) {
   std::vector<int64_t> score(domain.atoms.size(), 0);
   for (const Traffic& traffic : traffic_of(domain)) {
     if (!admit(traffic)) continue;
@@ -167,11 +168,21 @@ AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
       if (traffic.access->strides[atom] == 1) score[atom] += bytes_of(group, domain, traffic);
   }
   AtomId best = -1;
-  const auto rank = [&](size_t atom) { return std::pair(std::min(domain.atoms[atom].extent, kShort), score[atom]); };
+  const auto rank = [&](size_t atom) {
+    return std::tuple(score[atom] >= least, std::min(domain.atoms[atom].extent, kShort), score[atom]);
+  };
   for (size_t atom = 0; atom < score.size(); ++atom)  // of atoms with the same score, the last (innermost) one is taken
     if (score[atom] > 0 && (best < 0 || rank(atom) >= rank(static_cast<size_t>(best))))
       best = static_cast<AtomId>(atom);
   return best;
+}
+
+// An eighth of the bytes that the group stores.
+int64_t small_part(const Graph& group, Domain& domain) {
+  int64_t stored = 0;
+  for (const Traffic& traffic : traffic_of(domain))
+    if (traffic.store) stored += bytes_of(group, domain, traffic);
+  return stored / 8;
 }
 
 std::string loops(const Domain& domain, const Atoms& atoms) {
@@ -298,15 +309,15 @@ absl::StatusOr<Domain> classify(const Graph& group, Draft draft) {
     WL_RETURN_IF_ERROR(check_epilogue(group, draft));
     domain.vector = !domain.n.empty() ? domain.n.back() : domain.parallel.empty() ? -1 : domain.parallel.back();
   } else if (reduction >= 0) {
-    domain.vector = contiguous_atom(group, domain, [](const Traffic&) { return true; });
+    domain.vector = contiguous_atom(group, domain, small_part(group, domain), [](const Traffic&) { return true; });
     if (domain.vector < 0) domain.vector = domain.reduced.back();
     domain.cls = domain.atoms[domain.vector].reduced ? LoopClass::kRows : LoopClass::kColumns;
   } else {
     domain.cls = LoopClass::kMap;
-    domain.vector = contiguous_atom(group, domain, [](const Traffic& traffic) { return traffic.store; });
+    domain.vector = contiguous_atom(group, domain, 0, [](const Traffic& traffic) { return traffic.store; });
     const AtomId vector = domain.vector;
     if (vector >= 0 && gather == draft.computed.end())
-      domain.second = contiguous_atom(group, domain, [vector](const Traffic& traffic) {
+      domain.second = contiguous_atom(group, domain, 0, [vector](const Traffic& traffic) {
         return !traffic.store && std::abs(traffic.access->strides[vector]) > 1;
       });
   }

@@ -289,6 +289,21 @@ TEST(Domain, VectorsOfShortWindowsAreTheLongerOfResultAndWindow) {
   EXPECT_EQ(window(7, 6, 1, 2).cls, LoopClass::kRows);
 }
 
+// Of a convolution of each channel with a bias, only the biases are contiguous along the channels.
+TEST(Domain, VectorsDoNotLieAlongChannelsForTheirBiasesAlone) {
+  for (const auto& [side, stride] : {std::pair(9, 1), {15, 2}}) {
+    const std::string image = cat(side, ",", side), params = cat("3,", stride, ",1");
+    const Domain d = domain_of(
+        cat("graph {\n%0 = input \"x\" : f32[16,", image, "]\n%1 = input \"w\" : f32[16,3,3]\n%2 = input ",
+            "\"b\" : f32[16]\n%3 = window %0 axes=[1,2] params=[", params, ",", params, "] : f32[16,7,7,3,3]",
+            "\n%4 = contract %3 %1 \"cpqhi,chi->cpq\" : f32[16,7,7]\n%5 = broadcast %2 dims=[0] : f32[16,7,7]",
+            "\n%6 = add %4 %5 : f32[16,7,7]\noutput \"y\" %6\n}"));
+    EXPECT_EQ(d.cls, LoopClass::kColumns) << stride;
+    ASSERT_GE(d.vector, 0) << stride;
+    EXPECT_EQ(d.atoms[d.vector].extent, 7) << stride;
+  }
+}
+
 TEST(Domain, SlicesOfOneInput) {
   const Domain d = domain_of(R"(graph {
     %0 = input "qkv" : f32[6,12]
