@@ -219,6 +219,7 @@ class Jobs : public SearchObserver {
   void take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler);
   bool never_timed_whole(const ActiveJob& job) const;
   absl::StatusOr<bool> race_covers(ActiveJob& job);
+  static void choose_by_kernels(ActiveJob& job);
   absl::Status weigh_covers(ActiveJob& job);
   absl::Status need_simpler(ActiveJob& job, int64_t trials);
   absl::Status need_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,

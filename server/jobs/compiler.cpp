@@ -275,9 +275,9 @@ class RealCompiler : public Compiler {
     const absl::StatusOr<const CoverRow*> row = cover_named(cover);
     return row.ok() && (*row)->refines;
   }
-  std::vector<std::string> simpler(const std::string& cover) const override {
+  std::vector<std::string> simpler(const std::string& cover, bool relaid) const override {
     const absl::StatusOr<const CoverRow*> row = cover_named(cover);
-    return row.ok() ? simpler_covers(**row) : std::vector<std::string>();
+    return row.ok() ? simpler_covers(**row, relaid) : std::vector<std::string>();
   }
   absl::Status known_cover(const std::string& name) const override { return cover_named(name).status(); }
 

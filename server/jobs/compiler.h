@@ -62,8 +62,9 @@ class Compiler {
                                                     Work* work) const = 0;
   // Whether `cover` is chosen again once kernels have measured times.
   virtual bool refines(const std::string& cover) const = 0;
-  // Returns the names of the simpler covers against which `cover` is timed as a whole.
-  virtual std::vector<std::string> simpler(const std::string& /*cover*/) const { return {}; }
+  // Returns the names of the simpler covers against which `cover` is timed as a whole. If `relaid`, only those that
+  // store values in another layout.
+  virtual std::vector<std::string> simpler(const std::string& /*cover*/, bool /*relaid*/) const { return {}; }
   virtual absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine, const std::string& cover,
                                                    Work* work) const = 0;
   // Returns the time in ns that one launch of a group should take, by the model that prices covers; 0: no answer.

@@ -197,6 +197,13 @@ bool were_disturbed(const std::vector<Trial>& trials) {
          !std::all_of(timed.begin(), timed.end(), [](const Trial* trial) { return is_confirmed(trial->samples_ns); });
 }
 
+double kernels_ns(const JobResult& result) {
+  double sum = 0;
+  for (const GroupResult& group : result.groups)
+    sum += static_cast<double>(group.count) * undisturbed_ns(group.samples_ns);
+  return sum;
+}
+
 std::vector<TimedCover> decide(const std::vector<WholeCover>& covers, const std::vector<Trial>& trials) {
   std::vector<TimedCover> timed;
   for (const WholeCover& cover : covers) {
@@ -204,8 +211,7 @@ std::vector<TimedCover> decide(const std::vector<WholeCover>& covers, const std:
     out.name = cover.name;
     out.kernels = cover.result.kernels;
     out.bytes = cover.result.bytes;
-    for (const GroupResult& group : cover.result.groups)
-      out.kernels_ns += static_cast<double>(group.count) * undisturbed_ns(group.samples_ns);
+    out.kernels_ns = kernels_ns(cover.result);
     const auto trial =
         std::find_if(trials.begin(), trials.end(), [&](const Trial& item) { return item.plan == cover.name; });
     if (trial == trials.end()) continue;

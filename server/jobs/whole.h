@@ -39,6 +39,9 @@ bool were_disturbed(const std::vector<Trial>& trials);
 // Merges the trials of several batches of the same covers: one trial for each cover, with all its samples.
 std::vector<Trial> together(const std::vector<Trial>& trials);
 
+// Returns the sum in ns of the times of the launches of a result, each timed alone.
+double kernels_ns(const JobResult& result);
+
 // Returns the covers' times, one entry each, with one cover chosen: the one with the least time or, among those within
 // 1 % of that, the one with the fewest kernels, then the fewest bytes. A cover without a time is not chosen, unless no
 // cover has a time: then the first one is. `trials`: named like the covers.

@@ -94,7 +94,9 @@ class FakeCompiler : public Compiler {
     return covers;
   }
   bool refines(const std::string&) const override { return refining; }
-  std::vector<std::string> simpler(const std::string&) const override { return simpler_covers; }
+  std::vector<std::string> simpler(const std::string&, bool relaid) const override {
+    return relaid ? relaid_covers : simpler_covers;
+  }
   static Cover default_cover(const Graph& graph) {
     Cover cover;
     for (size_t id = 0; id < graph.nodes.size(); ++id) {
@@ -152,7 +154,7 @@ class FakeCompiler : public Compiler {
   std::atomic<bool> stuck = false;       // whether covers() returns only when its `work` ends
   std::atomic<size_t> stuck_beyond = 0;  // number of nodes up to which graphs are planned although `stuck`
   mutable std::atomic<int> planning = 0;
-  std::vector<std::string> simpler_covers;
+  std::vector<std::string> simpler_covers, relaid_covers;
   bool known_plans = false;                  // whether nearest() proposes winners of similar groups
   std::function<void(Work*)> checking = {};  // called while a check is made, on a thread of the pool
   // Returns, for each call of covers(), how many kernels had a measured time, and how the other kernels were priced.

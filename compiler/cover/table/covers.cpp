@@ -26,10 +26,10 @@ absl::StatusOr<const CoverRow*> cover_named(std::string_view name) {
                  absl::StrJoin(kCovers, ", ", [](std::string* out, const CoverRow& row) { out->append(row.name); }));
 }
 
-std::vector<std::string> simpler_covers(const CoverRow& row) {
+std::vector<std::string> simpler_covers(const CoverRow& row, bool relaid) {
   std::vector<std::string> names;
   for (const CoverRow& other : kCovers)
-    if (row.judged && other.simpler) names.emplace_back(other.name);
+    if (row.judged && other.simpler && !(relaid && other.layout == row.layout)) names.emplace_back(other.name);
   return names;
 }
 

@@ -38,8 +38,9 @@ struct CoverRow {
 };
 // Returns the cover of that name. InvalidArgument, with a list of the known names: there is none.
 absl::StatusOr<const CoverRow*> cover_named(std::string_view name);
-// Returns the names of the covers that `row` is timed against as a whole; none unless the row is `judged`.
-std::vector<std::string> simpler_covers(const CoverRow& row);
+// Returns the names of the covers that `row` is timed against as a whole; none unless the row is `judged`. If `relaid`,
+// only those whose layout differs from the row's.
+std::vector<std::string> simpler_covers(const CoverRow& row, bool relaid = false);
 // Returns OK if the cover's row allows as many ops as the graph has; otherwise ResourceExhausted.
 absl::Status fits_cover(const CoverRow& row, const Graph& graph);
 

@@ -5,7 +5,8 @@
 // and once with all groups kept. A simpler cover is left out if the model, or the times of its kernels with default
 // schedules, say that it is clearly slower. The kernels of the others first get only a share of the trials; they get
 // the rest if their cover is nearly as fast as the fastest. All decisions follow from the graph and the stored trials
-// (docs/design/covers.md#whole-covers).
+// (docs/design/covers.md#whole-covers). A job that does not search times no cover as a whole: it has only the choice
+// between the layouts of values, by the times of default schedules.
 #include <algorithm>
 #include <utility>
 
@@ -18,6 +19,9 @@ namespace {
 // A cover is searched if its kernels with default schedules take at most this factor of the time of those of the
 // fastest cover: a search makes the kernels of covers faster by factors that differ.
 constexpr double kMayWin = 1.1;
+// A job that does not search takes another cover than its own if the kernels of that cover take at most this factor of
+// the time of its own: sums of kernels' times differ from times of whole programs.
+constexpr double kClearlyFaster = 0.95;
 // Suffix of the name of a cover in which no group is replaced by its parts.
 constexpr std::string_view kUnsplit = "/unsplit";
 
@@ -77,8 +81,8 @@ void Jobs::on_race(int64_t id) {
 // sequence (chains) only on CPUs.
 bool Jobs::never_timed_whole(const ActiveJob& job) const {
   const TuneOptions& asked = job.row.options;
-  return asked.kernels_alone || !effort_of(asked).compares || job.plan->machine.target->is_gpu() ||
-         compiler_->simpler(asked.cover).empty();
+  return asked.kernels_alone || job.plan->machine.target->is_gpu() ||
+         compiler_->simpler(asked.cover, !effort_of(asked).compares).empty();
 }
 
 // Returns whether the job's cover is decided. False: the job waits for plans, for searches, or for a race (the batch
@@ -87,9 +91,14 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   if (job.whole.decided) return true;
   job.whole.decided = never_timed_whole(job);
   if (job.whole.decided) return true;
+  const bool compares = effort_of(job.row.options).compares;
   if (!job.whole.simpler) {
-    plan_simpler(job, compiler_->simpler(job.row.options.cover));
+    plan_simpler(job, compiler_->simpler(job.row.options.cover, !compares));
     return false;
+  }
+  if (!compares) {
+    choose_by_kernels(job);
+    return job.whole.decided = true;
   }
   if (!std::exchange(job.whole.weighed, true)) {
     WL_RETURN_IF_ERROR(weigh_covers(job));
@@ -97,6 +106,21 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
   }
   WL_ASSIGN_OR_RETURN(job.whole.decided, race_covers(job));
   return job.whole.decided;
+}
+
+// Takes another cover in place of the job's own if its kernels are clearly faster.
+void Jobs::choose_by_kernels(ActiveJob& job) {
+  std::vector<WholeCover> covers;
+  add_covers(job.row.options.cover, *job.plan, job.records, &covers);
+  if (covers.empty()) return;
+  const double own = kernels_ns(covers[0].result);
+  for (const auto& [name, plan] : *job.whole.simpler) add_covers(name, plan, job.records, &covers);
+  const auto best = std::min_element(covers.begin(), covers.end(), [](const WholeCover& a, const WholeCover& b) {
+    return kernels_ns(a.result) < kernels_ns(b.result);
+  });
+  if (best == covers.begin() || kernels_ns(best->result) > kClearlyFaster * own) return;
+  add_searched(best->plan, job.plan->groups);
+  job.plan = std::move(best->plan);
 }
 
 // Times the job's cover and the simpler covers that are left, and chooses one. Returns false if the job waits.
@@ -154,13 +178,13 @@ void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
   job.stopping |= absl::IsDeadlineExceeded(simpler.status());
   if (job.row.cancelling || job.stopping) return advance(job_id);
   if (!simpler.ok()) return finish(job, JobState::kFailed, simpler.status());
-  const double own = modelled_ns(*job.plan);
+  const double own = modelled_ns(*job.plan), most = effort_of(job.row.options).compares ? kModelErrs : 1;
   std::erase_if(*simpler, [&](const auto& cover) {
     const double times = own > 0 ? modelled_ns(cover.second) / own : 0;
-    if (times > kModelErrs)
+    if (times > most)
       job.whole.left_out.push_back(
           left_out(cover.first, cover.second, absl::StrFormat("modelled at %.2f times the job's cover", times)));
-    return times > kModelErrs;
+    return times > most;
   });
   job.whole.simpler = *std::move(simpler);
   if (absl::Status status = need_simpler(job, 1); !status.ok())

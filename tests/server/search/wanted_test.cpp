@@ -133,6 +133,29 @@ TEST(Now, OnlyTheKernelsOfTheAnswerAreMade) {
   EXPECT_GT(worker.measured()[0].phase, 0);
 }
 
+// A job that answers at once also makes the kernels of a cover that stores values in another layout.
+TEST(Now, AnotherLayoutIsTakenIfItsKernelsAreClearlyFaster) {
+  for (const auto& [fused_ns, kernels] : {std::pair{5000, 1}, {5900, 3}}) {
+    Scratch scratch;
+    FakeCompiler compiler;
+    compiler.relaid_covers = {"fused"};
+    Service service(scratch.path("a.db"), 15, "", 0, false, false, &compiler);
+    Hooks hooks;
+    hooks.judge = [fused = int64_t{fused_ns}](const Batch&, Trial* trial) {
+      const bool is_part = trial->plan.starts_with("plan ops=2 ") || trial->plan.starts_with("plan ops=3 ");
+      if (trial->outcome == Outcome::kCorrect) trial->samples_ns.assign(5, is_part ? 2000 : fused);
+    };
+    FakeWorker worker(service.channel, "w", hooks);
+    TuneOptions asked = now();
+    asked.cover = "single";
+    const Job job = service.run("r", asked);
+    ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+    EXPECT_EQ(job.result->kernels, kernels);
+    EXPECT_EQ(worker.measured().size(), 4u) << "the default schedule of each kernel of both covers";
+    EXPECT_TRUE(job.result->covers.empty()) << "none was timed as a whole";
+  }
+}
+
 // The plan of Wanted has three covers. A group of the first is used if it was searched, and otherwise its parts.
 TEST_F(Wanted, AnAnswerAtOnceHasTheGroupsOfTheCoverBeforeTheLast) {
   const auto now = [&] { return wanted_trials(plan, records, without, {.trials = 1, .compares = false}); };
