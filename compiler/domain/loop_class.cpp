@@ -177,12 +177,12 @@ AtomId contiguous_atom(const Graph& group, Domain& domain, int64_t least, Admit 
   return best;
 }
 
-// An eighth of the bytes that the group stores.
-int64_t small_part(const Graph& group, Domain& domain) {
+// Half of the bytes that the group stores.
+int64_t half_stored(const Graph& group, Domain& domain) {
   int64_t stored = 0;
   for (const Traffic& traffic : traffic_of(domain))
     if (traffic.store) stored += bytes_of(group, domain, traffic);
-  return stored / 8;
+  return stored / 2;
 }
 
 std::string loops(const Domain& domain, const Atoms& atoms) {
@@ -309,7 +309,7 @@ absl::StatusOr<Domain> classify(const Graph& group, Draft draft) {
     WL_RETURN_IF_ERROR(check_epilogue(group, draft));
     domain.vector = !domain.n.empty() ? domain.n.back() : domain.parallel.empty() ? -1 : domain.parallel.back();
   } else if (reduction >= 0) {
-    domain.vector = contiguous_atom(group, domain, small_part(group, domain), [](const Traffic&) { return true; });
+    domain.vector = contiguous_atom(group, domain, half_stored(group, domain), [](const Traffic&) { return true; });
     if (domain.vector < 0) domain.vector = domain.reduced.back();
     domain.cls = domain.atoms[domain.vector].reduced ? LoopClass::kRows : LoopClass::kColumns;
   } else {

@@ -276,31 +276,28 @@ TEST(Domain, WindowOfEachChannelIsColumns) {
 }
 
 // If the result's rows are short, the vectorised axis is the result's row or the window's row, whichever is longer.
-TEST(Domain, VectorsOfShortWindowsAreTheLongerOfResultAndWindow) {
-  const auto window = [](int64_t side, int64_t taps, int64_t stride, int64_t out) {
-    const std::string image = cat(side, ",", side), params = cat(taps, ",", stride, ",1"), to = cat(out, ",", out);
-    const std::string weights = cat(taps, ",", taps);
-    return domain_of(cat("graph {\n%0 = input \"x\" : f32[40,", image, "]\n%1 = input \"w\" : f32[40,", weights,
-                         "]\n%2 = window %0 axes=[1,2] params=[", params, ",", params, "] : f32[40,", to, ",", weights,
-                         "]\n%3 = contract %2 %1 \"cpqhi,chi->cpq\" : f32[40,", to, "]\noutput \"y\" %3\n}"));
-  };
-  EXPECT_EQ(window(17, 5, 2, 7).cls, LoopClass::kColumns);
-  EXPECT_EQ(window(7, 3, 1, 5).cls, LoopClass::kColumns);
-  EXPECT_EQ(window(7, 6, 1, 2).cls, LoopClass::kRows);
+// A convolution of each of 16 channels, with biases.
+Domain windows(int64_t side, int64_t taps, int64_t stride, int64_t out) {
+  const std::string image = cat(side, ",", side), to = cat(out, ",", out), weights = cat(taps, ",", taps);
+  const std::string params = cat(taps, ",", stride, ",1");
+  return domain_of(cat("graph {\n%0 = input \"x\" : f32[16,", image, "]\n%1 = input \"w\" : f32[16,", weights,
+                       "]\n%2 = input \"b\" : f32[16]\n%3 = window %0 axes=[1,2] params=[", params, ",", params,
+                       "] : f32[16,", to, ",", weights, "]\n%4 = contract %3 %1 \"cpqhi,chi->cpq\" : f32[16,", to,
+                       "]\n%5 = broadcast %2 dims=[0] : f32[16,", to, "]\n%6 = add %4 %5 : f32[16,", to,
+                       "]\noutput \"y\" %6\n}"));
 }
 
-// Of a convolution of each channel with a bias, only the biases are contiguous along the channels.
+TEST(Domain, VectorsOfShortWindowsAreTheLongerOfResultAndWindow) {
+  EXPECT_EQ(windows(17, 5, 2, 7).cls, LoopClass::kColumns);
+  EXPECT_EQ(windows(7, 3, 1, 5).cls, LoopClass::kColumns);
+  EXPECT_EQ(windows(7, 6, 1, 2).cls, LoopClass::kRows);
+}
+
 TEST(Domain, VectorsDoNotLieAlongChannelsForTheirBiasesAlone) {
-  for (const auto& [side, stride] : {std::pair(9, 1), {15, 2}}) {
-    const std::string image = cat(side, ",", side), params = cat("3,", stride, ",1");
-    const Domain d = domain_of(
-        cat("graph {\n%0 = input \"x\" : f32[16,", image, "]\n%1 = input \"w\" : f32[16,3,3]\n%2 = input ",
-            "\"b\" : f32[16]\n%3 = window %0 axes=[1,2] params=[", params, ",", params, "] : f32[16,7,7,3,3]",
-            "\n%4 = contract %3 %1 \"cpqhi,chi->cpq\" : f32[16,7,7]\n%5 = broadcast %2 dims=[0] : f32[16,7,7]",
-            "\n%6 = add %4 %5 : f32[16,7,7]\noutput \"y\" %6\n}"));
-    EXPECT_EQ(d.cls, LoopClass::kColumns) << stride;
-    ASSERT_GE(d.vector, 0) << stride;
-    EXPECT_EQ(d.atoms[d.vector].extent, 7) << stride;
+  for (const Domain& d : {windows(9, 3, 1, 7), windows(15, 3, 2, 7)}) {
+    EXPECT_EQ(d.cls, LoopClass::kColumns);
+    ASSERT_GE(d.vector, 0);
+    EXPECT_EQ(d.atoms[d.vector].extent, 7);
   }
 }
 
