@@ -1,19 +1,18 @@
 #include "runtime/pool.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/records.h"
 #include "compiler/base/status.h"
 #include "runtime/buffer.h"
+#include "runtime/cpus.h"
 
 namespace wl {
 namespace {
@@ -37,8 +36,9 @@ void relax() {
 #endif
 }
 
-// Waits until `word` differs from `old`, and returns its new value: spins for `spin_ns`, then sleeps.
-uint32_t await_change(std::atomic<uint32_t>& word, uint32_t old, int64_t spin_ns) {
+// Waits until `word` differs from `old`, and returns its new value: spins for `spin_ns`, then sleeps. `slept`, unless
+// null, is set if it slept.
+uint32_t await_change(std::atomic<uint32_t>& word, uint32_t old, int64_t spin_ns, bool* slept = nullptr) {
   const int64_t until = now_ns() + spin_ns;
   do {
     for (int i = 0; i < 32; ++i) {
@@ -46,45 +46,14 @@ uint32_t await_change(std::atomic<uint32_t>& word, uint32_t old, int64_t spin_ns
       relax();
     }
   } while (now_ns() < until);
+  if (slept != nullptr) *slept = true;
   for (;;) {
     word.wait(old, std::memory_order_acquire);
     if (uint32_t value = word.load(std::memory_order_acquire); value != old) return value;
   }
 }
 
-// Returns 0 for the first hardware thread of a core and 1 for the others; 0 if the system does not say.
-int sibling_rank(int cpu) {
-  const std::string path = absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list");
-  int first = cpu;
-  if (std::FILE* file = std::fopen(path.c_str(), "r")) {
-    if (std::fscanf(file, "%d", &first) != 1) first = cpu;
-    std::fclose(file);
-  }
-  return first == cpu ? 0 : 1;
-}
-
-void set_affinity(const std::vector<int>& cpus) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
-  // Failure is ignored: where pinning is forbidden, the operating system's scheduler places the threads.
-  (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
 }  // namespace
-
-std::vector<int> allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(static_cast<size_t>(cpu), &set)) cpus.push_back(cpu);
-  }
-  if (cpus.empty()) cpus.push_back(0);
-  std::stable_sort(cpus.begin(), cpus.end(), [](int a, int b) { return sibling_rank(a) < sibling_rank(b); });
-  return cpus;
-}
 
 Pool::Pool(int threads, bool pin) : caller_(std::this_thread::get_id()) {
   WL_CHECK(threads >= 1 && static_cast<uint32_t>(threads) < kStop, threads, " threads");
@@ -94,9 +63,12 @@ Pool::Pool(int threads, bool pin) : caller_(std::this_thread::get_id()) {
   spin_ns_ = static_cast<size_t>(threads) <= cpus.size() ? 100'000 : 0;
   pin = pin && static_cast<size_t>(threads) <= cpus.size();
   if (pin) callers_cpus_ = cpus;
+  moves_ = !pin && static_cast<size_t>(threads) <= cpus.size();
+  cpu_of_ = std::vector<std::atomic<int>>(static_cast<size_t>(threads));
+  for (std::atomic<int>& cpu : cpu_of_) cpu.store(-1, std::memory_order_relaxed);
   for (int t = 1; t < threads; ++t)
     workers_.emplace_back([this, t, cpu = pin ? cpus[static_cast<size_t>(t)] : -1] { work(t, cpu); });
-  if (pin) set_affinity({cpus[0]});
+  if (pin) run_on({cpus[0]});
   scratch_.resize(static_cast<size_t>(threads));
   ranges_ = std::vector<Range>(static_cast<size_t>(threads));
 }
@@ -111,25 +83,38 @@ Pool::~Pool() {
   for (std::thread& worker : workers_) worker.join();
   for (Scratch& scratch : scratch_) free(scratch);
   free(work_);
-  if (!callers_cpus_.empty() && std::this_thread::get_id() == caller_) set_affinity(callers_cpus_);
+  if (!callers_cpus_.empty() && std::this_thread::get_id() == caller_) run_on(callers_cpus_);
 }
 
 void Pool::work(int thread, int cpu) {
-  if (cpu >= 0) set_affinity({cpu});
+  if (cpu >= 0) run_on({cpu});
   uint32_t seen = 0;
   for (;;) {
-    seen = await_change(state_, seen, spin_ns_);
+    bool slept = false;
+    seen = await_change(state_, seen, spin_ns_, &slept);
     const uint32_t active = seen & kThreadMask;
     if (active == kStop) return;
     if (static_cast<uint32_t>(thread) >= active) continue;
+    if (slept && moves_) move_apart(thread, active);
     task_(context_, thread);
     if (pending_.fetch_sub(1, std::memory_order_seq_cst) == 1) pending_.notify_one();
   }
 }
 
+void Pool::move_apart(int thread, uint32_t active) {
+  const auto own = static_cast<size_t>(thread);
+  const int here = sched_getcpu();
+  std::vector<int> taken;
+  for (size_t t = 0; t < active; ++t)
+    if (const int cpu = cpu_of_[t].load(std::memory_order_relaxed); t != own && cpu >= 0) taken.push_back(cpu);
+  const bool shared = std::find(taken.begin(), taken.end(), here) != taken.end();
+  cpu_of_[own].store(shared && leave(taken) ? sched_getcpu() : here, std::memory_order_relaxed);
+}
+
 void Pool::run(int threads, void (*task)(void*, int), void* context) {
   threads = std::clamp(threads, 1, this->threads());
   if (threads == 1) return task(context, 0);
+  if (moves_) cpu_of_[0].store(sched_getcpu(), std::memory_order_relaxed);
   task_ = task;
   context_ = context;
   pending_.store(static_cast<uint32_t>(threads) - 1, std::memory_order_relaxed);

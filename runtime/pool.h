@@ -12,12 +12,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/cpus.h"
 
 namespace wl {
-
-// Returns the CPUs on which this process may run: first one hardware thread of each core, then the other hardware
-// threads.
-std::vector<int> allowed_cpus();
 
 // The interface (ABI) of CPU kernels; see Source in compiler/base/records.h.
 using BlockFunction = void (*)(long block, void* const* args, char* scratch);
@@ -90,6 +87,10 @@ class Pool {
   static absl::Status grow(Scratch& scratch, int64_t bytes, const char* what);
   static void free(Scratch& scratch);
   void work(int thread, int cpu);
+  // Moves a worker that was woken away from CPUs on which other threads of the pool run. On a machine
+  // whose CPUs are all busy, if only with processes of policy SCHED_IDLE, Linux looks for no such CPU, and two threads
+  // that wait for each other take turns on one.
+  void move_apart(int thread, uint32_t active);
   // Announces a launch to the workers, by a sequentially consistent store. A release store is not enough: notify_all()
   // wakes no thread if it reads that none waits. That read may be ordered before a release store, while a worker that
   // begins to wait still reads the old state, so that the worker would miss the launch.
@@ -103,6 +104,8 @@ class Pool {
   Scratch work_;
   int64_t scratch_bytes_ = 0, work_bytes_ = 0;
   int64_t spin_ns_ = 0;
+  bool moves_ = false;                    // whether threads are not pinned, and there is a CPU for each
+  std::vector<std::atomic<int>> cpu_of_;  // the CPU on which each thread was seen last; -1: none
   // The CPUs on which the calling thread might run before it was pinned. The destructor allows it to run there again.
   std::vector<int> callers_cpus_;
   std::thread::id caller_;

@@ -238,6 +238,26 @@ TEST(Pool, GivesTheCallerItsCpusBack) {
   EXPECT_EQ(allowed_cpus(), before);
 }
 
+// A thread that shares its CPU with the one it waits for moves elsewhere, and may return. The scheduler may move it at
+// any time, so one of several tries has to show the move.
+TEST(Cpus, AThreadLeavesThoseOfOthers) {
+  const std::vector<int> cpus = allowed_cpus();
+  std::thread([&] {
+    EXPECT_FALSE(leave(cpus)) << "there is no other";
+    EXPECT_EQ(allowed_cpus(), cpus);
+    if (cpus.size() < 2) return;
+    bool moved = false;
+    for (int i = 0; i < 100 && !moved; ++i) {
+      run_on({cpus[0]});
+      run_on(cpus);
+      EXPECT_TRUE(leave({cpus[0]}));
+      moved = sched_getcpu() != cpus[0];
+      EXPECT_EQ(allowed_cpus(), cpus);
+    }
+    EXPECT_TRUE(moved);
+  }).join();
+}
+
 // Linux may refuse to grant tile registers, but never grants what the processor lacks.
 TEST(TileRegisters, AreThoseOfTheProcessor) {
   const std::string facts = testing::file_text("/proc/cpuinfo");
