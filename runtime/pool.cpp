@@ -60,10 +60,11 @@ Pool::Pool(int threads, bool pin) : caller_(std::this_thread::get_id()) {
   const std::vector<int> cpus = allowed_cpus();
   // Threads spin and are pinned only if every thread has a CPU of its own. On a shared CPU, a spinning thread would
   // only take time from the others.
-  spin_ns_ = static_cast<size_t>(threads) <= cpus.size() ? 100'000 : 0;
-  pin = pin && static_cast<size_t>(threads) <= cpus.size();
+  const bool one_each = static_cast<size_t>(threads) <= cpus.size();
+  spin_ns_ = one_each ? 100'000 : 0;
+  moves_ = one_each && !pin;
+  pin = one_each && pin;
   if (pin) callers_cpus_ = cpus;
-  moves_ = !pin && static_cast<size_t>(threads) <= cpus.size();
   cpu_of_ = std::vector<std::atomic<int>>(static_cast<size_t>(threads));
   for (std::atomic<int>& cpu : cpu_of_) cpu.store(-1, std::memory_order_relaxed);
   for (int t = 1; t < threads; ++t)

@@ -87,9 +87,9 @@ class Pool {
   static absl::Status grow(Scratch& scratch, int64_t bytes, const char* what);
   static void free(Scratch& scratch);
   void work(int thread, int cpu);
-  // Moves a worker that was woken away from CPUs on which other threads of the pool run. On a machine
-  // whose CPUs are all busy, if only with processes of policy SCHED_IDLE, Linux looks for no such CPU, and two threads
-  // that wait for each other take turns on one.
+  // Moves a worker that has slept, if it shares its CPU with another thread of the pool, to one where none of them
+  // runs. On a machine whose CPUs are all busy, if only with processes of policy SCHED_IDLE, Linux looks for no such
+  // CPU, and two threads that wait for each other take turns on one.
   void move_apart(int thread, uint32_t active);
   // Announces a launch to the workers, by a sequentially consistent store. A release store is not enough: notify_all()
   // wakes no thread if it reads that none waits. That read may be ordered before a release store, while a worker that
