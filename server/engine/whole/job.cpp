@@ -110,6 +110,7 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
 
 // Takes another cover in place of the job's own if its kernels are clearly faster.
 void Jobs::choose_by_kernels(ActiveJob& job) {
+  if (job.whole.simpler->empty()) return;
   std::vector<WholeCover> covers;
   add_covers(job.row.options.cover, *job.plan, job.records, &covers);
   if (covers.empty()) return;
