@@ -11,7 +11,7 @@ import sys
 import time
 
 import graphs
-from harness import BIN, Scratch, expect, until
+from harness import BIN, Scratch, expect, has_sanitizer, skip, until
 
 RUN_S = 3  # seconds for which the program runs its kernel; a search of 8 trials pays for itself after 0.4
 
@@ -78,6 +78,8 @@ class Fleet:
 
 
 def main():
+    if has_sanitizer(BIN / "warploom"):
+        skip("Python cannot load a library with a sanitizer")
     with Scratch() as scratch:
         for name in ("SOFTMAX", "EXP"):
             (scratch.root / f"{name}.graph").write_text(getattr(graphs, name))

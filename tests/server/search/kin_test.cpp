@@ -3,6 +3,7 @@
 
 #include <latch>
 #include <map>
+#include <mutex>
 #include <numeric>
 
 #include "compiler/ir/text.h"
@@ -52,14 +53,21 @@ TuneOptions asked(int64_t trials) {
 
 // Returns the plans of rounds by the number of rows of their group, in the order of measuring.
 struct RoundsSeen {
-  std::vector<std::pair<int64_t, std::string>> plans;
+  mutable std::mutex mutex;                            // the worker's thread may still run when a test looks
+  std::vector<std::pair<int64_t, std::string>> plans;  // rows and plan of each candidate
+  void add(int64_t rows, const std::string& plan) {
+    const std::lock_guard lock(mutex);
+    plans.emplace_back(rows, plan);
+  }
   std::vector<std::string> of(int64_t rows) const {
+    const std::lock_guard lock(mutex);
     std::vector<std::string> found;
     for (const auto& [each, plan] : plans)
       if (each == rows) found.push_back(plan);
     return found;
   }
   std::vector<int64_t> order() const {
+    const std::lock_guard lock(mutex);
     std::vector<int64_t> rows;
     for (const auto& [each, plan] : plans)
       if (rows.empty() || rows.back() != each) rows.push_back(each);
@@ -71,7 +79,7 @@ Hooks noting(RoundsSeen* measured) {
   return {.before = [measured](const Batch& batch) {
     if (batch.phase > 0) return;
     for (const Candidate& candidate : batch.candidates)
-      measured->plans.emplace_back(batch.problem.buffers.front().shape[0], candidate.plan);
+      measured->add(batch.problem.buffers.front().shape[0], candidate.plan);
   }};
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "proto/trust/signing.h"
 #include "tests/server/outside.h"
 #include "tests/server/service.h"
@@ -42,6 +44,7 @@ class Builds : public ::testing::Test {
 
   Scratch scratch;
   const std::string store = scratch.path("a.db");
+  std::atomic<bool> go_on = false;  // for builds that wait; they may look at it until the service has ended
   std::optional<Service> service;
 };
 
@@ -154,8 +157,7 @@ TEST_F(Builds, OfOtherObjectsAreNotMadeUpFor) {
 
 // A cancelled job ends without waiting for the coordinator's compiler.
 TEST_F(Builds, AreNotAwaitedByACancelledJob) {
-  std::atomic<bool> go_on = false;
-  start([&](const Source& source, const std::atomic<bool>& cancel) {
+  start([this](const Source& source, const std::atomic<bool>& cancel) {
     while (!go_on) std::this_thread::yield();
     return honest_build(source, cancel);
   });
