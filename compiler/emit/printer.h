@@ -66,7 +66,6 @@ class Printer {
   void note_loop(const Instr& loop);
   void print_head();
   void print_team_head();
-  int64_t resident_blocks() const;
   void print_team_instr(const Instr& instr);
   void print_team_load(const Instr& instr, const Place& place);
   void print_team_store(const Instr& instr, const Place& place);

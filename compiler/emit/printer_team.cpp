@@ -21,16 +21,6 @@ const char* Printer::load_name(const Instr& load) {
   return load.streaming ? "wl_load_past" : "wl_load";
 }
 
-// Returns the first argument of WL_RESIDENT_KERNEL. On CUDA and in the simulator it is the number of resident blocks on
-// a multiprocessor. On HIP it is the number of waves on a SIMD unit; a block is spread over four SIMD units: those of a
-// CU if waves have 64 lanes, otherwise those of the two CUs in RDNA's workgroup processor.
-int64_t Printer::resident_blocks() const {
-  constexpr int64_t kSimds = 4;
-  if (!kernel_.target.starts_with("hip:")) return kernel_.blocks;
-  const int64_t waves = int64_t{kernel_.blocks} * kernel_.threads / kernel_.wave;
-  return std::max<int64_t>(1, (waves + kSimds - 1) / kSimds);
-}
-
 void Printer::print_team_head() {
   std::vector<std::string> parameters;
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
@@ -42,9 +32,11 @@ void Printer::print_team_head() {
                                spell_memory(b.dtype, 1), ", p", i, ", ", elements(b.shape), ")"));
   }
   if (const int64_t bytes = workspace_bytes(kernel_); bytes > 0) parameters.push_back(cat("WL_PASSES(", bytes, ")"));
-  out_.open(cat(kernel_.cluster > 1   ? cat("WL_CLUSTER_KERNEL(", kernel_.cluster, ", ", kernel_.scratch_bytes(), ", ")
-                : kernel_.blocks == 0 ? "WL_KERNEL("
-                                      : cat("WL_RESIDENT_KERNEL(", resident_blocks(), ", "),
+  out_.open(cat(kernel_.cluster > 1 ? cat("WL_CLUSTER_KERNEL(", kernel_.cluster, ", ", kernel_.scratch_bytes(), ", ")
+                : kernel_.blocks == 0
+                    ? "WL_KERNEL("
+                    : cat("WL_RESIDENT_KERNEL(",
+                          residency_bound(kernel_.target, kernel_.wave, kernel_.blocks, kernel_.threads), ", "),
                 entry_, ", ", kernel_.grid, ", ", kernel_.threads, ", ", absl::StrJoin(parameters, ", "), ")"));
   print_listing();
   out_.line("WL_ENTER;");

@@ -125,6 +125,14 @@ void add_seed(Space& space, const Chosen& chosen) {
   }
 }
 
+void add_residency_effect(Space& space, const Machine& machine, std::function<int64_t(const Schedule&)> threads) {
+  const Target& target = *machine.target;
+  space.add_effect(kMinBlocks, [&target, threads = std::move(threads)](const Schedule& s, int64_t blocks) {
+    if (blocks == 0 || s[kPersistent] > 0) return blocks;
+    return residency_bound(target.name, target.gpu.wave, blocks, threads(s));
+  });
+}
+
 bool may_reside(int64_t blocks, int64_t threads, const Gpu& gpu) {
   constexpr int64_t kLeastRegisters = 24;
   return blocks == 0 || (blocks <= gpu.unit_blocks && blocks * threads <= gpu.unit_threads &&

@@ -46,6 +46,9 @@ void add_seed(Space& space, const Chosen& chosen);
 // Whether a GPU's multiprocessor can hold `blocks` blocks of `threads` threads at once. True if `blocks` is 0, which
 // sets no condition.
 bool may_reside(int64_t blocks, int64_t threads, const Gpu& gpu);
+// Adds the effect of min_blocks: on HIP, numbers of blocks with equally many waves on a SIMD unit give one kernel,
+// unless blocks are persistent. `threads`: the threads of a block under a schedule.
+void add_residency_effect(Space& space, const Machine& machine, std::function<int64_t(const Schedule&)> threads);
 // The side, in elements, of the square that a block of a GPU transposes in shared memory. Each team of the block has as
 // many threads as the square has columns.
 inline constexpr int64_t kStagedSide = 32;

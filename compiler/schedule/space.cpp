@@ -95,8 +95,50 @@ Schedule Space::schedule(const Point& point) const {
   return schedule;
 }
 
+int64_t Space::first_like(const Effect& effect, const Schedule& schedule) const {
+  const int64_t value = schedule[effect.choice];
+  if (value == effect.values.front()) return value;
+  const int64_t mine = effect.of(schedule, value);
+  for (const int64_t other : effect.values) {
+    if (other == value) break;
+    if (effect.of(schedule, other) != mine) continue;
+    Schedule with = schedule;
+    with.set(effect.choice, other);
+    if (!legal || legal(with)) return other;
+  }
+  return value;
+}
+
+void Space::add_effect(Choice choice, std::function<int64_t(const Schedule&, int64_t value)> of) {
+  if (const Axis* const axis = axis_of(axes, choice)) effects.push_back({choice, axis->values, std::move(of)});
+}
+
+bool Space::admits(const Schedule& schedule) const {
+  return (!legal || legal(schedule)) && std::all_of(effects.begin(), effects.end(), [&](const Effect& effect) {
+           return first_like(effect, schedule) == schedule[effect.choice];
+         });
+}
+
 bool Space::admits(const Schedule& schedule, const Point& point) const {
-  return (!legal || legal(schedule)) && (!legal_point || legal_point(point));
+  return admits(schedule) && (!legal_point || legal_point(point));
+}
+
+void Space::settle_effects(Point& point) const {
+  if (effects.empty() || point.empty()) return;
+  Schedule current = schedule(point);
+  // Where a choice is at its first value, `legal` may allow earlier values of another one, so all are looked at again.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Effect& effect : effects) {
+      const int64_t value = first_like(effect, current);
+      if (value == current[effect.choice]) continue;
+      const Axis& axis = *axis_of(axes, effect.choice);
+      const auto at = std::find(axis.values.begin(), axis.values.end(), value);
+      current.set(effect.choice, value);
+      point[static_cast<size_t>(&axis - axes.data())] = static_cast<int>(at - axis.values.begin());
+      changed = true;
+    }
+  }
 }
 
 bool Space::enumerate(const std::function<bool(const Point&)>& visit, uint64_t most) const {
@@ -135,6 +177,7 @@ bool Space::enumerate(const std::function<bool(const Point&)>& visit, uint64_t m
 Point Space::settled(Point point) const {
   for (size_t i = 0; matters && i < point.size(); ++i)
     if (!matters(point, i)) point[i] = 0;
+  settle_effects(point);
   return point;
 }
 
@@ -205,6 +248,7 @@ absl::StatusOr<Point> Space::parse(std::string_view text) const {
   // A plan may be older than an axis. Axes that the plan does not name get their first value, which means what kernels
   // did before the choice existed.
   for (int& at : point) at = std::max(at, 0);
+  settle_effects(point);
   if (!is_legal(point)) return invalid("not a legal combination: \"", text.substr(0, 300), "\"");
   return point;
 }
@@ -224,8 +268,10 @@ std::string axes_text(const Space& space) {
 Space finished(Space space, const Machine& machine) {
   space.prefix = cat(kPlan2, "target=", machine.target->name, " class=", space.kind);
   std::vector<Point> seeds;
-  for (const Point& seed : space.seeds)
+  for (Point& seed : space.seeds) {
+    space.settle_effects(seed);
     if (space.is_legal(seed) && std::find(seeds.begin(), seeds.end(), seed) == seeds.end()) seeds.push_back(seed);
+  }
   if (seeds.empty() && space.first) {
     if (Point point = space.first(); !point.empty()) seeds.push_back(std::move(point));
   } else if (seeds.empty()) {

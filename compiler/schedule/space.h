@@ -50,6 +50,19 @@ struct Space {
   // Whether an axis has an effect under the values of the axes before it. An axis without effect must be at its first
   // value. If this function is not set, only `legal` and `legal_point` check that.
   std::function<bool(const Point&, size_t axis)> matters;
+  // Choices of which some values may give the kernel that another value gives, everything else being equal. Of values
+  // that `legal` allows and that give the same kernel, only the first one on the axis is legal, so that distinct legal
+  // points are distinct kernels. The effect of a choice may depend on other choices; those that depend on it come after
+  // it in this list.
+  struct Effect {
+    Choice choice;
+    std::vector<int64_t> values;  // those of the axis
+    // Returns a number for a value of the choice in a schedule. Values with equal numbers give the same kernel.
+    std::function<int64_t(const Schedule&, int64_t value)> of;
+  };
+  std::vector<Effect> effects;
+  // Adds an effect, if the space has an axis for the choice.
+  void add_effect(Choice choice, std::function<int64_t(const Schedule&, int64_t value)> of);
   // Returns the number of legal points without enumerating them; nullopt if that would take too long. If this function
   // is not set, count() enumerates the points.
   std::function<std::optional<uint64_t>()> counted;
@@ -76,7 +89,10 @@ struct Space {
   // have been looked at. Returns whether the end of the space was reached.
   bool enumerate(const std::function<bool(const Point&)>& visit, uint64_t most = UINT64_MAX) const;
   bool is_legal(const Point& point) const;
-  // Returns the point with every axis that has no effect (`matters`) at its first value.
+  // Whether `legal` and `effects` allow the schedule.
+  bool admits(const Schedule& schedule) const;
+  // Returns the point with every axis that has no effect (`matters`) at its first value, and every choice of which
+  // other values have the same effect (`effects`) at the first of them.
   Point settled(Point point) const;
   Schedule schedule(const Point& point) const;
   std::string text(const Point& point) const;
@@ -85,11 +101,17 @@ struct Space {
   // Returns the axis that has this name in a plan of version 1 or 2 for this kind of kernel; null if there is none.
   const Axis* axis_in(std::string_view plan, std::string_view name) const;
   // Reads the text of a plan, also of version 1, in which choices had other names. An axis that the plan lacks is at
-  // its first value. InvalidArgument: the text is no plan of this space, or its point is not legal.
+  // its first value, and a value that gives the kernel of an earlier one of its axis (`effects`) becomes that one.
+  // InvalidArgument: the text is no plan of this space, or its point is not legal.
   absl::StatusOr<Point> parse(std::string_view text) const;
 
  private:
+  friend Space finished(Space space, const Machine& machine);
   bool admits(const Schedule& schedule, const Point& point) const;
+  // Returns the first value that gives the kernel that the schedule's own value of a choice gives.
+  int64_t first_like(const Effect& effect, const Schedule& schedule) const;
+  // Sets the choices in `effects` to the first values that give the same kernel.
+  void settle_effects(Point& point) const;
 };
 
 // Returns a line for each axis, for people: its name, its values and the meaning of its choice.

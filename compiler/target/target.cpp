@@ -155,6 +155,12 @@ std::vector<int64_t> panel_widths(const Target& target) {
   return {4 * lanes, 2 * lanes, 3 * lanes};
 }
 
+int64_t residency_bound(std::string_view target, int64_t wave, int64_t blocks, int64_t threads) {
+  constexpr int64_t kSimds = 4;
+  if (!target.starts_with("hip:")) return blocks;
+  return std::max<int64_t>(1, (blocks * threads / wave + kSimds - 1) / kSimds);
+}
+
 int Machine::dies() const {
   return std::max(1, static_cast<int>(int64_t{target->gpu.dies} * multiprocessors() / std::max(1, target->gpu.units)));
 }

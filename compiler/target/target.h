@@ -134,6 +134,11 @@ struct Machine {
   int64_t part_elements = 1024;
   bool operator==(const Machine&) const = default;
 };
+// Returns what a GPU's compiler is told where a kernel must leave room for `blocks` blocks of `threads` threads on a
+// multiprocessor: on CUDA and in the simulator that number, on HIP the number of waves on a SIMD unit. A block is
+// spread over four SIMD units: those of a CU if waves have 64 lanes, otherwise those of the two CUs in RDNA's workgroup
+// processor. `wave`: the lanes of a wave.
+int64_t residency_bound(std::string_view target, int64_t wave, int64_t blocks, int64_t threads);
 // Returns the machine of a device. InvalidArgument: the table of targets has no row for the device's target.
 absl::StatusOr<Machine> machine_of(const Device& device);
 

@@ -49,6 +49,7 @@ absl::StatusOr<Point> chosen_point(const Space& space, const testing::Golden& go
     set_value(space, point, axis_named(space.axes, name), value);
     if (point.empty()) return invalid("no axis ", name, " with the value ", value);
   }
+  point = space.settled(std::move(point));
   if (!space.is_legal(point)) return invalid(space.text(point), " is not legal");
   return point;
 }

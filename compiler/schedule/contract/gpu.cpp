@@ -71,12 +71,12 @@ absl::Status GpuContract::prepare() {
   const int64_t parts = schedule_[kReductionBlocks];
   if (parts > 1 && !divides_k(group_, domain_, schedule_))
     return invalid("the depth K does not divide into ", parts, " parts with equal numbers of steps of ", step_);
-  // The pipeline has no more stages than a block's part of K has whole steps.
-  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts));
+  // A ring of buffers for a single step is no ring.
+  if (outer_ * whole_ / parts < 2) stages_ = 1;
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
   if (parts > 1) last_ = out_.shared("last", DType::u32, {1});
-  if (schedule_[kCopyingWaves] > 0 && copies_alongside()) {
+  if (schedule_[kCopyingWaves] > 0) {
     copiers_ = static_cast<int>(schedule_[kCopyingWaves]) * machine_.target->gpu.wave;
     out_.kernel().copiers = copiers_;
     out_.kernel().threads += copiers_;
@@ -85,13 +85,6 @@ absl::Status GpuContract::prepare() {
                     is_matrix_of(group_, domain_, side->position);
   }
   return absl::OkStatus();
-}
-
-bool GpuContract::copies_alongside() const {
-  return schedule_[kCopyingWaves] * machine_.target->gpu.wave <= threads() && rows_.async && columns_.async &&
-         k_extent_ % step_ == 0 && outer_ * whole_ > 1 &&
-         (schedule_[kPersistent] > 0 || schedule_[kReductionBlocks] == 1) && register_stages_ == 1 &&
-         (outer_ > 1 || counted_products(group_, domain_).empty());
 }
 
 absl::Status GpuContract::choose_loops(Side& side, const std::vector<AtomId>& atoms,
@@ -141,21 +134,8 @@ void GpuContract::set_threads(int64_t count) {
 }
 
 void GpuContract::prepare_side(Side& side, const char* name) {
-  side.extent = extent_along(side.atom);
-  side.along_k = reads_along_k(side);
-  side.aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side.position),
-                               side.along_k ? k_atom_ : side.atom, vector_);
-  const bool in_memory = matrix_ && multiplies_in_memory(*matrix_);
-  // Rows that run across k hold no whole words, unless one element fills a word. Words can still be read from them if
-  // elements have 16 bits and either a wave holds whole blocks of words, whose elements its lanes exchange, or the
-  // instruction reads shared memory itself.
-  const Layout& words = &side == &rows_ ? fragments_.a : fragments_.b;
-  const bool words_across =
-      elements_of_word(side.dtype) == 1 || (size_of(side.dtype) == 2 && (in_memory || holds_blocks(words)));
-  side.k_inner = matrix_ && (side.along_k || !words_across);
-  side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 &&
-               copied_operand(group_, domain_, side.position, side.dtype) != nullptr &&
-               (size_of(side.dtype) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
+  analyse_side(group_, domain_, k_atom_, vector_, matrix_, side);
+  side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 && side.copies(side.width());
   // Without a matrix instruction, elements with the same k lie in neighbouring banks. An operand that is read along k
   // is stored across these banks, so its rows are padded to let lanes store to different banks.
   side.pitch = matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile, side.k_inner)
@@ -168,18 +148,6 @@ void GpuContract::give_buffer(Side& side) {
   side.buffer = out_.shared(side.name, side.dtype, {1, side.k_inner ? side.tile : step_, side.pitch});
   if (matrix_ && multiplies_in_memory(*matrix_))
     out_.kernel().buffers[side.buffer].swizzle = shared_factor_swizzle(side.dtype, side.k_inner, side.tile);
-}
-
-// Whether an input operand can be copied in whole vectors: the elements of each vector must be neighbours in memory,
-// and either all inside the operand or all outside.
-bool GpuContract::copies_vectors(const Side& side) const {
-  const AtomId fast = side.along_k ? k_atom_ : side.atom;
-  if (fast < 0 || !side.aligned) return false;
-  const Access& access = *copied_operand(group_, domain_, side.position, side.dtype);
-  const bool whole = std::all_of(access.guards.begin(), access.guards.end(),
-                                 [fast](const Guard& guard) { return guard.strides[fast] == 0; });
-  return access.strides[fast] == 1 && whole &&
-         (side.along_k || (side.width() >= vector_ && (side.extent % side.width() == 0 || side.extent % vector_ == 0)));
 }
 
 void GpuContract::guard_around(const Side& side, size_t axis, Instr& access) const {
@@ -207,15 +175,6 @@ void GpuContract::choose_k() {
   k_extent_ = k_atom_ < 0 ? 1 : domain_.atoms[k_atom_].extent;
   whole_ = k_extent_ / step_;
   outer_ = extent_of(domain_, k_outer_);
-}
-
-bool GpuContract::reads_along_k(const Side& side) const {
-  int along = 0;
-  for (const Access& access : reads_of(domain_, domain_.contract, side.position)) {
-    if (k_atom_ >= 0 && access.strides[k_atom_] == 1 && k_extent_ > 1) ++along;
-    if (side.extent > 1 && access.strides[side.atom] == 1) --along;
-  }
-  return along > 0;
 }
 
 Layout GpuContract::grid_layout(bool rows, bool columns, char row_kind) const {

@@ -42,6 +42,7 @@
 
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/counted.h"
+#include "compiler/schedule/contract/gpu_product.h"
 #include "compiler/schedule/space.h"
 #include "compiler/schedule/tile_expr.h"
 
@@ -60,23 +61,17 @@ class GpuContract {
   absl::StatusOr<Kernel> run();
 
  private:
-  struct Side {  // one operand of the contraction
-    int position = 0;
-    const char* name = "";         // name of the operand's buffer in shared memory
-    DType dtype = DType::f32;      // dtype of the operand's elements in shared memory
-    AtomId atom = -1;              // the last loop of the rows or columns; -1: the operand has a single row or column
-    int64_t extent = 1, tile = 1;  // extent of `atom`; number of a tile's rows or columns over all of `loops`
-    std::vector<TileLoop> loops;   // loops along which a tile extends: those around `atom`, then `atom`
-    std::vector<Affine> first;     // first index of the tile along each of `loops`
+  struct Side : GpuSide {         // one operand of the contraction
+    const char* name = "";        // name of the operand's buffer in shared memory
+    int64_t tile = 1;             // number of a tile's rows or columns over all of `loops`
+    std::vector<TileLoop> loops;  // loops along which a tile extends: those around `atom`, then `atom`
+    std::vector<Affine> first;    // first index of the tile along each of `loops`
     int64_t width() const { return loops.back().extent; }
     bool is_split() const { return loops.size() > 1; }
-    bool along_k = false;  // whether neighbouring lanes read along k, not along `atom`
-    bool aligned = false;  // whether vectors along the axis that lanes read along are aligned
-    bool async = false;    // whether asynchronous copies fill the buffer, without registers
-    bool boxes = false;    // whether copying waves fill the buffer with boxes of a matrix (tma)
+    bool async = false;  // whether asynchronous copies fill the buffer, without registers
+    bool boxes = false;  // whether copying waves fill the buffer with boxes of a matrix (tma)
     BufferId buffer = -1;
-    bool k_inner = false;  // whether k is innermost in shared memory, not rows or columns
-    int64_t pitch = 1;     // elements in shared memory from one k to the next; if k_inner, from one row or column
+    int64_t pitch = 1;  // elements in shared memory from one k to the next; if k_inner, from one row or column
   };
 
   absl::Status prepare();
@@ -86,10 +81,8 @@ class GpuContract {
   absl::Status choose_waves();
   absl::Status choose_resident();
   void choose_k();
-  bool reads_along_k(const Side& side) const;
   void prepare_side(Side& side, const char* name);
   void give_buffer(Side& side);
-  bool copies_vectors(const Side& side) const;
   // Adds guards to a load or store, so that it leaves out elements of a tile beyond the ends of the operand's loops.
   // `axis` is the number of the access's axis for the first of these loops; the axes for the other loops follow it.
   void guard_end(const Side& side, size_t axis, Instr& access) const;
@@ -111,9 +104,6 @@ class GpuContract {
   absl::Status pipeline_rounds(Kernel& kernel) const;
   // The block's computing threads, without the threads of copying waves.
   int threads() const { return kernel_threads_; }
-  // Whether copying waves can copy both operands. Both must be copied asynchronously, K must consist of several whole
-  // steps that are all needed, and blocks may share K only in a last round.
-  bool copies_alongside() const;
   void set_threads(int64_t count);
   // Computes the tile of the operand that waves hold in registers: all its rows and all of K.
   void fetch_resident();

@@ -107,7 +107,7 @@ TileId GpuContract::fetch_copied(const Side& side, const Place& at) {
   const Access& access = *copied_operand(group_, domain_, side.position, side.dtype);
   // An operand is copied element by element if it is stored along another axis than it is read along, or if it has no
   // whole vectors.
-  const bool vectors = side.along_k == side.k_inner && copies_vectors(side);
+  const bool vectors = side.along_k == side.k_inner && side.copies_vectors(side.width());
   std::vector<AtomId> axes;
   for (const TileLoop& loop : fetched_loops(side)) axes.push_back(loop.atom);
   const TileId tile = out_.tile({side.dtype, fetch_layout(side, std::vector<bool>(axes.size(), true), vectors), {}});

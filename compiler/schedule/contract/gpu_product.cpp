@@ -22,9 +22,8 @@ bool legal_on_lanes(const Schedule& s) {
   return s[kStepK] <= kMostLanesStep && s[kUnrollK] <= s[kStepK];
 }
 
-// Whether waves that compute whole fragments form a grid over the tile. Choices that have no effect with a matrix
-// instruction must have their first values.
-bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
+// Whether waves that compute whole fragments form a grid over the tile.
+bool legal_with(MatrixOp matrix, const Schedule& s) {
   const MatrixInfo& row = info(matrix);
   const WaveTile wave = wave_tile(matrix, s[kThreadRows], s[kThreadColumns]);
   if (wave.rows > rows_of_tile(s) || wave.columns > columns_of_tile(s) || wave.rows % row.m != 0 ||
@@ -32,8 +31,8 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
     return false;
   if (multiplies_in_memory(matrix))
     return s[kStepK] == shared_row_elements(row.left) && s[kVector] == kMatrixVector / size_of(row.left) &&
-           s[kRegisterStages] == 1 && s[kUnrollK] == unroll && wave.columns >= kSharedFactorColumns / 4;
-  return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
+           s[kRegisterStages] == 1 && wave.columns >= kSharedFactorColumns / 4;
+  return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages];
 }
 
 // Whether blocks may share tiles as the schedule says. The parts must have equally many steps, and there must be a
@@ -42,7 +41,7 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
 bool legal_shares(const Schedule& s, const Machine& machine, const GpuProduct& product) {
   const int64_t parts = s[kReductionBlocks];
   if (parts == 1) return true;
-  if (!divides(parts, s[kStepK], product.step_loops.at(s[kVector]), product.all_depth)) return false;
+  if (!divides(parts, s[kStepK], product.step_loop(s), product.all_depth)) return false;
   if (s[kPersistent] == 0) return product.few_tiles && product.tiles(s) <= kCounterBytes / 4;
   const SharedRound shared = shared_round(s, product.tiles(s), machine);
   const int64_t blocks = blocks_at_once(s, machine);
@@ -51,6 +50,68 @@ bool legal_shares(const Schedule& s, const Machine& machine, const GpuProduct& p
 }
 
 }  // namespace
+
+int64_t GpuProduct::step_loop(const Schedule& s) const {
+  const auto found = step_loops.find(s[kVector]);
+  return found == step_loops.end() ? 1 : found->second;
+}
+
+int64_t GpuProduct::steps(const Schedule& s) const {
+  const int64_t loop = step_loop(s);
+  return all_depth / loop * (loop / s[kStepK]) / s[kReductionBlocks];
+}
+
+std::array<bool, 2> GpuProduct::copies_sides(const Schedule& s) const {
+  const auto of = sides.find({s[kMatrix], s[kVector]});
+  if (of == sides.end() || s[kAsyncCopies] == 0 || std::min(s[kStages], steps(s)) < 2) return {false, false};
+  return {of->second[0].copies(s[kTileRows]), of->second[1].copies(s[kTileColumns])};
+}
+
+bool GpuProduct::copies_alongside(const Schedule& s) const {
+  const std::array<bool, 2> copied = copies_sides(s);
+  return matrix_of(s) && copied[0] && copied[1] && step_loop(s) % s[kStepK] == 0 && s[kRegisterStages] == 1 &&
+         (s[kPersistent] > 0 || s[kReductionBlocks] == 1) && (all_depth > step_loop(s) || counts_all);
+}
+
+bool GpuSide::copies_vectors(int64_t width) const {
+  return in_vectors && (along_k || (width >= vector && (extent % width == 0 || extent % vector == 0)));
+}
+
+bool GpuSide::copies(int64_t width) const {
+  return copied && (size_of(dtype) >= 4 || (along_k == k_inner && copies_vectors(width)));
+}
+
+void analyse_side(const Graph& group, const Domain& domain, AtomId k, int64_t vector, std::optional<MatrixOp> matrix,
+                  GpuSide& side) {
+  const int64_t depth = k < 0 ? 1 : domain.atoms[k].extent;
+  const std::vector<Access> reads = reads_of(domain, domain.contract, side.position);
+  side.k = k;
+  side.vector = vector;
+  side.extent = side.atom < 0 ? 1 : domain.atoms[side.atom].extent;
+  int along = 0;
+  for (const Access& access : reads) {
+    if (k >= 0 && access.strides[k] == 1 && depth > 1) ++along;
+    if (side.extent > 1 && access.strides[side.atom] == 1) --along;
+  }
+  side.along_k = along > 0;
+  const AtomId fast = side.along_k ? k : side.atom;
+  side.aligned = aligned_along(domain, reads, fast, vector);
+  // Rows that run across k hold no whole words, unless one element fills a word. Words can still be read from them if
+  // elements have 16 bits and either a wave holds whole blocks of words, whose elements its lanes exchange, or the
+  // instruction reads shared memory itself.
+  const auto words_across = [&] {
+    const Fragments& one = fragments_of(*matrix);
+    const Layout& words = side.position == domain.right_operand() ? one.b : one.a;
+    return elements_of_word(side.dtype) == 1 ||
+           (size_of(side.dtype) == 2 && (multiplies_in_memory(*matrix) || holds_blocks(words)));
+  };
+  side.k_inner = matrix && (side.along_k || !words_across());
+  const Access* const access = copied_operand(group, domain, side.position, side.dtype);
+  side.copied = access != nullptr;
+  side.in_vectors = access != nullptr && fast >= 0 && side.aligned && access->strides[fast] == 1 &&
+                    std::all_of(access->guards.begin(), access->guards.end(),
+                                [fast](const Guard& guard) { return guard.strides[fast] == 0; });
+}
 
 Schedule large_tile() {
   Schedule tile;
@@ -80,6 +141,21 @@ GpuProduct gpu_product_of(const Graph& group, const Domain& domain, const Machin
     out.copies_matrix = out.copies_matrix || copied;
     out.copies_both = out.copies_both && copied;
   }
+  out.counts_all = counted_products(group, domain).empty();
+  std::vector<std::optional<MatrixOp>> ways = {std::nullopt};
+  ways.insert(ways.end(), matrices.begin(), matrices.end());
+  for (const std::optional<MatrixOp>& matrix : ways)
+    for (int64_t vector = 1; vector <= kMatrixVector; vector *= 2) {
+      std::array<GpuSide, 2>& sides = out.sides[{matrix ? 1 + static_cast<int64_t>(*matrix) : kNoMatrix, vector}];
+      for (const bool columns : {false, true}) {
+        GpuSide& side = sides[columns ? 1 : 0];
+        const std::vector<AtomId>& atoms = columns ? domain.n : domain.m;
+        side.position = columns ? domain.right_operand() : 1 - domain.right_operand();
+        side.dtype = matrix ? (columns ? info(*matrix).right : info(*matrix).left) : lanes;
+        side.atom = atoms.empty() ? -1 : atoms.back();
+        analyse_side(group, domain, step_loop(domain, vector), vector, matrix, side);
+      }
+    }
   out.boxes = out.copies_both && (is_matrix_of(group, domain, 0) || is_matrix_of(group, domain, 1));
   return out;
 }
@@ -105,23 +181,21 @@ bool may_share_k(const Graph& group, const Domain& domain) {
   return !domain.reduced.empty() && counted_products(group, domain).empty();
 }
 
-bool is_legal_on_gpu(const Schedule& s, const Machine& machine, const GpuProduct& product, int64_t unroll) {
+bool is_legal_on_gpu(const Schedule& s, const Machine& machine, const GpuProduct& product) {
   const Gpu& gpu = machine.target->gpu;
   const bool early = (machine.target->features & kEarlyLoads) != 0;
   const std::optional<MatrixOp> chosen = matrix_of(s);
   if (rows_of_tile(s) > kMostTile || rows_of_tile(s) < kLeastTile || columns_of_tile(s) > kMostTile) return false;
   // A vector along a row must not extend over several ranges of columns.
   if (columns_of_tile(s) > s[kTileColumns] && s[kTileColumns] < s[kVector]) return false;
-  if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
+  if (!(chosen ? legal_with(*chosen, s) : legal_on_lanes(s))) return false;
   const bool async = s[kAsyncCopies] != 0;
-  if (async ? s[kStages] < 2 || !(chosen ? product.copies_matrix : product.copies) : s[kStages] > 2) return false;
+  if (async ? s[kStages] < 2 : s[kStages] > 2) return false;
   if (s[kPersistent] > 0 && (s[kMinBlocks] == 0 || product.tiles(s) <= blocks_at_once(s, machine))) return false;
   if (!legal_shares(s, machine, product)) return false;
   if (s[kRasterRows] > 1 && (product.last_row_tiles(s) % s[kRasterRows] != 0 || product.column_tiles(s) == 1))
     return false;
-  if (s[kCopyingWaves] > 0 && (!chosen || !async || s[kRegisterStages] > 1 ||
-                               (s[kReductionBlocks] > 1 && s[kPersistent] == 0) || product.depth < 2 * s[kStepK]))
-    return false;
+  if (s[kCopyingWaves] > 0 && (!product.copies_alongside(s) || product.depth < 2 * s[kStepK])) return false;
   if (s[kTma] > 0 && (s[kCopyingWaves] == 0 || !chosen || !multiplies_in_memory(*chosen) || !product.boxes))
     return false;
   const int64_t computing = contract_threads(s), threads = computing + s[kCopyingWaves] * gpu.wave;

@@ -19,16 +19,51 @@ inline constexpr int64_t kLeastTile = 8, kLargeTile = 128, kMostTile = 256;
 // A schedule whose tile has kLargeTile rows and columns.
 Schedule large_tile();
 
+// One operand of a contraction, for steps along the loop `k` of K.
+struct GpuSide {
+  int position = 0;          // the operand's number
+  DType dtype = DType::f32;  // dtype of the operand's elements in shared memory
+  AtomId atom = -1;          // the last loop of the rows or columns; -1: the operand has a single row or column
+  int64_t extent = 1;        // the extent of `atom`
+  bool along_k = false;      // whether neighbouring lanes read along k, not along `atom`
+  bool aligned = false;      // whether vectors along the axis that lanes read along are aligned
+  bool k_inner = false;      // whether k is innermost in shared memory, not rows or columns
+  // Whether asynchronous copies can bring the operand to shared memory at all, and in whole vectors: the elements of
+  // each vector are neighbours in memory, and either all inside the operand or all outside.
+  bool copied = false, in_vectors = false;
+  AtomId k = -1;  // the loop of K that is divided into steps
+  int64_t vector = 1;
+  // Return whether the copies are in whole vectors, and whether there are such copies, if a tile has `width`
+  // neighbouring rows or columns.
+  bool copies_vectors(int64_t width) const;
+  bool copies(int64_t width) const;
+};
+// Completes `side`, of which `position`, `dtype` and `atom` are set, for loads of `vector` elements.
+void analyse_side(const Graph& group, const Domain& domain, AtomId k, int64_t vector, std::optional<MatrixOp> matrix,
+                  GpuSide& side);
+
 struct GpuProduct : ProductLoops {
   int64_t bytes = 4;  // bytes of an element in shared memory without a matrix instruction
   // Whether some operand can be copied asynchronously: without a matrix instruction, and with one.
   bool copies = false, copies_matrix = false;
+  // The operands with the rows and with the columns, for the values of kMatrix and kVector.
+  std::map<std::pair<int64_t, int64_t>, std::array<GpuSide, 2>> sides;
+  bool counts_all = true;    // whether no mask leaves out products
   bool copies_both = false;  // whether both operands can be copied asynchronously for a matrix instruction
   bool boxes = false;        // whether copies_both holds and tiles of an operand can be copied as boxes (tma)
   bool few_tiles = false;    // whether there are fewer large tiles than the target has multiprocessors
   int64_t all_depth = 1;     // number of elements of K in all its loops
   // For each value of kVector: the extent of the loop that is divided into steps.
   std::map<int64_t, int64_t> step_loops;
+  // Returns the extent of the loop that is divided into steps under a schedule; 1 if K has no loops.
+  int64_t step_loop(const Schedule& schedule) const;
+  // Returns the number of whole steps along K of a block's part of a tile.
+  int64_t steps(const Schedule& schedule) const;
+  // Return whether asynchronous copies bring the rows, and the columns, to shared memory.
+  std::array<bool, 2> copies_sides(const Schedule& schedule) const;
+  // Returns whether copying waves can copy both operands. Both must be copied asynchronously, K must consist of several
+  // whole steps that are all needed, and blocks may share K only in a last round.
+  bool copies_alongside(const Schedule& schedule) const;
 };
 
 GpuProduct gpu_product_of(const Graph& group, const Domain& domain, const Machine& machine,
@@ -42,7 +77,7 @@ bool is_matrix_of(const Graph& group, const Domain& domain, int side);
 // equal work.
 bool may_share_k(const Graph& group, const Domain& domain);
 // Whether a schedule is legal, as far as can be told without lowering it: the machine has what the schedule needs, and
-// the combination of its choices makes sense. `unroll`: the value that k_unroll must have where it has no effect.
-bool is_legal_on_gpu(const Schedule& schedule, const Machine& machine, const GpuProduct& product, int64_t unroll);
+// the combination of its choices makes sense.
+bool is_legal_on_gpu(const Schedule& schedule, const Machine& machine, const GpuProduct& product);
 
 }  // namespace wl

@@ -139,7 +139,7 @@ void add_ranked(Space& space, const Machine& machine, const GpuProduct& product,
   const Axis* const shared = axis_of(space.axes, kReductionBlocks);
   const auto rank = [&](const Chosen& chosen) {
     Point point = point_of(space, chosen);
-    if (point.empty() || !space.is_legal(point)) return;
+    if (point.empty() || !space.is_legal(point = space.settled(std::move(point)))) return;
     const double cost = cost_of(space.schedule(point), machine, product);
     ranked.emplace_back(cost, std::move(point));
   };
@@ -211,22 +211,44 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
   }
 }
 
-// `axis` has an effect only if the earlier axis `on` is not at its first value. Both are indices into Space::axes.
-struct Meaning {
-  size_t axis = 0, on = 0;
-};
-std::vector<Meaning> meanings_of(const Space& space) {
-  const auto position = [&](Choice choice) {
-    size_t i = 0;
-    while (i < space.axes.size() && space.axes[i].choice != choice) ++i;
-    return i;
-  };
-  std::vector<Meaning> out;
-  for (const auto& [choice, on] :
-       {std::pair{kCopyingWaves, kAsyncCopies}, {kCopyingWaves, kMatrix}, {kTma, kCopyingWaves}})
-    if (const size_t axis = position(choice), other = position(on); axis < space.axes.size() && other < axis)
-      out.push_back({axis, other});
-  return out;
+// Adds the effects of choices that the lowering obeys only in part, or not at all.
+void add_effects(Space& space, const Machine& machine, const GpuProduct& product) {
+  const auto steps = [product](const Schedule& s) { return product.steps(s); };
+  // With a matrix instruction, vectors are those in which the operands are brought to shared memory.
+  space.add_effect(kVector, [product](const Schedule& s, int64_t vector) {
+    if (!matrix_of(s)) return vector;
+    Schedule with = s;
+    with.set(kVector, vector);
+    int64_t effect = product.sides.at({s[kMatrix], vector})[0].k;
+    for (const bool columns : {false, true}) {
+      const GpuSide& side = product.sides.at({s[kMatrix], vector})[columns ? 1 : 0];
+      const int64_t width = s[columns ? kTileColumns : kTileRows];
+      const bool wide = product.copies_sides(with)[columns ? 1 : 0]
+                            ? side.along_k == side.k_inner && side.copies_vectors(width)
+                            : side.aligned && (side.along_k ? s[kStepK] : width) >= vector;
+      effect = effect * 2 * kMatrixVector + (wide ? vector : 1);
+    }
+    return effect;
+  });
+  space.add_effect(kUnrollK, [product](const Schedule& s, int64_t unroll) -> int64_t {
+    if (matrix_of(s)) return 0;
+    const int64_t loop = product.step_loop(s), whole = loop / s[kStepK], left = loop % s[kStepK];
+    const auto together = [unroll](int64_t depth) { return depth % unroll == 0 ? unroll : int64_t{1}; };
+    return (whole > 0 ? together(s[kStepK]) : 0) * kMostLanesStep * 2 + (left > 0 ? together(left) : 0);
+  });
+  space.add_effect(kAsyncCopies, [product](const Schedule& s, int64_t async) -> int64_t {
+    const std::array<bool, 2> copied = product.copies_sides(s);
+    return async != 0 && (copied[0] || copied[1]);
+  });
+  space.add_effect(
+      kStages, [steps](const Schedule& s, int64_t stages) { return std::max<int64_t>(1, std::min(stages, steps(s))); });
+  space.add_effect(kRegisterStages, [steps](const Schedule& s, int64_t sets) { return steps(s) > 1 ? sets : 1; });
+  space.add_effect(kCopyingWaves,
+                   [product](const Schedule& s, int64_t waves) { return product.copies_alongside(s) ? waves : 0; });
+  space.add_effect(kTma, [](const Schedule& s, int64_t boxes) { return s[kCopyingWaves] > 0 ? boxes : 0; });
+  add_residency_effect(space, machine, [wave = machine.target->gpu.wave](const Schedule& s) {
+    return contract_threads(s) + s[kCopyingWaves] * wave;
+  });
 }
 
 void add_lanes_seeds(Space& space, const Machine& machine, const GpuProduct& product) {
@@ -316,14 +338,8 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   if (product.boxes && in_memory && (machine.target->features & kPhases) != 0)
     space.axes.emplace_back(kTma, std::vector<int64_t>{0, 1});
   add_listed_axes(space, machine);
-  space.legal = [machine, product, unroll = values_of(space, kUnrollK)[0]](const Schedule& s) {
-    return is_legal_on_gpu(s, machine, product, unroll);
-  };
-  space.matters = [meanings = meanings_of(space)](const Point& point, size_t axis) {
-    return std::all_of(meanings.begin(), meanings.end(), [&](const Meaning& meaning) {
-      return meaning.axis != axis || meaning.on == axis || point[meaning.on] != 0;
-    });
-  };
+  space.legal = [machine, product](const Schedule& s) { return is_legal_on_gpu(s, machine, product); };
+  add_effects(space, machine, product);
   for (const MatrixOp one : matrices) add_matrix_seeds(space, machine, product, one);
   add_lanes_seeds(space, machine, product);
   return space;

@@ -121,6 +121,30 @@ bool may_share_reduction(const Schedule& s, int64_t longest) {
   return s[kTeamsShareReduction] == 0 || (s[kTeams] > 1 && s[kTeams] <= 32 && s[kTeams] <= longest);
 }
 
+void add_nest_effects(Space& space, const Graph& group, const Domain& domain, const Machine& machine) {
+  // Whether some access of single elements streams, and whether some of vectors does. Vectors of elements that are no
+  // neighbours are moved element by element, around no cache.
+  struct Streams {
+    bool elements = false, vectors = false;
+    void add(const Access& access, AtomId vector) {
+      elements = true;
+      vectors = vectors || vector < 0 || access.strides[vector] == 0 || access.strides[vector] == 1;
+    }
+  };
+  Streams loads, stores;
+  const std::vector<NodeId> once = inputs_read_once(group, domain);
+  for (const std::vector<Domain::Operand>& operands : domain.operands)
+    for (const Domain::Operand& operand : operands)
+      if (std::find(once.begin(), once.end(), operand.access.input) != once.end())
+        loads.add(operand.access, domain.vector);
+  for (const Domain::Store& store : domain.stores) stores.add(store.access, domain.vector);
+  for (const auto& [choice, streams] : {std::pair{kStreamLoads, loads}, {kStreamStores, stores}})
+    space.add_effect(choice, [streams](const Schedule& s, int64_t value) {
+      return s[kVector] == 1 ? value * streams.elements : value * streams.vectors;
+    });
+  add_residency_effect(space, machine, [](const Schedule& s) { return s[kTeam] * s[kTeams]; });
+}
+
 int64_t busy_blocks(const Machine& machine) {
   return 2 * machine.multiprocessors();
 }

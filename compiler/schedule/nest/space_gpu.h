@@ -30,6 +30,10 @@ bool fits_block(const Schedule& s, const Machine& machine, int64_t row);
 bool may_persist(const Domain& domain, const Schedule& s, const Machine& machine, int64_t row, int64_t bytes);
 bool may_share_reduction(const Schedule& s, int64_t longest);
 
+// Adds the effects that choices have in all nests on GPUs: streaming loads and stores, which are those of neighbouring
+// elements or of single ones, and min_blocks.
+void add_nest_effects(Space& space, const Graph& group, const Domain& domain, const Machine& machine);
+
 // busy_blocks: how many blocks keep all multiprocessors busy. most_blocks: rows are divided among blocks only as long
 // as there are fewer blocks than this.
 int64_t busy_blocks(const Machine& machine);

@@ -5,6 +5,7 @@
 #include "compiler/domain/reads.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/nest/nest.h"
+#include "compiler/schedule/nest/phases.h"
 #include "compiler/schedule/nest/row_parts.h"
 #include "compiler/schedule/nest/space_gpu.h"
 
@@ -120,6 +121,31 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
   };
 }
 
+// Returns the elements of a row, along the vectorised axis, that a block has.
+int64_t own_row(const Domain& domain, const GpuRowReduction& of, const Schedule& s) {
+  const AtomId atom = shared_atom(domain);
+  if (s[kReductionBlocks] == 1 || atom != domain.vector || atom < 0) return of.row;
+  return share_of(of.row, s[kReductionBlocks], s[kTileVectors] * s[kTeam] * s[kVector]);
+}
+
+// Adds the effects of choices that the lowering obeys only in part, or not at all.
+void add_effects(Space& space, const Graph& group, const Domain& domain, const Machine& machine,
+                 const GpuRowReduction& of) {
+  const auto tiles = [domain, of](const Schedule& s) {
+    const int64_t tile = s[kTileVectors] * s[kTeam] * s[kVector];
+    return (own_row(domain, of, s) + tile - 1) / tile;
+  };
+  // A row of one tile that is walked once is never needed again, and values that no later phase reads are not kept.
+  const bool keeps = !nest_phases(group, domain, false, false).kept.empty();
+  space.add_effect(kRowStorage, [=](const Schedule& s, int64_t storage) -> int64_t {
+    if (storage == kRowInShared) return keeps ? kRowInShared : kRowRecomputed;
+    return storage == kRowInRegisters && of.phases == 1 && tiles(s) == 1 ? kRowRecomputed : storage;
+  });
+  space.add_effect(kTilesAhead,
+                   [=](const Schedule& s, int64_t ahead) { return std::min<int64_t>(ahead, tiles(s) - 1); });
+  add_nest_effects(space, group, domain, machine);
+}
+
 // Adds seeds in which several blocks share a row. With `cluster`, only seeds that keep the row in registers are added.
 void add_shared_row_seeds(Space& space, const Machine& machine, const GpuRowReduction& of, bool cluster) {
   const int64_t parts = parts_for(space, of.rows, busy_blocks(machine));
@@ -190,6 +216,7 @@ Space space_gpu_rows(const Graph& group, const Domain& domain, const Machine& ma
   space.kind = "rows";
   add_row_axes(space, group, domain, machine, of);
   space.legal = legal_rows(group, domain, machine, of);
+  add_effects(space, group, domain, machine, of);
   const bool clusters_fill = of.rows * kMostCluster >= machine.target->gpu.units;
   add_shared_row_seeds(space, machine, of, clusters_fill);
   add_shared_row_seeds(space, machine, of, !clusters_fill);

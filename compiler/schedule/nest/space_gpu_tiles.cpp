@@ -108,6 +108,7 @@ Space space_gpu_tiles(const Graph& group, const Domain& domain, const Machine& m
   add_last(space, group, domain, of.tiles);
   add_cluster(space, machine);
   space.legal = legal_tiles(group, domain, machine, of);
+  add_nest_effects(space, group, domain, machine);
   for (int64_t teams : {8, 16, 4})
     if (of.staged)
       space.seeds.push_back(point_of(space, {{kStaged, 1}, {kVector, 1}, {kTeam, kStagedSide}, {kTeams, teams}}));

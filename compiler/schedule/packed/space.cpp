@@ -61,7 +61,7 @@ bool legal_own(const Space& space, const Schedule& own, const SharedValues& shar
   if (own[kCopyingWaves] != 0) return false;
   for (const Axis& axis : space.axes)
     if (!has_value(axis, own.find(axis).value_or(kVaries))) return false;
-  return (!space.legal || space.legal(own)) && (!space.legal_point || space.is_legal(point_of(space, own))) &&
+  return space.admits(own) && (!space.legal_point || space.is_legal(point_of(space, own))) &&
          agrees(shared_of(space, own, teams), shared);
 }
 

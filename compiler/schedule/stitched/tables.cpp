@@ -15,7 +15,7 @@ bool legal_stage(const Space& space, const Schedule& own, int64_t team) {
   if (team > 0 && axis_of(space.axes, kTeams) == nullptr &&
       own[kThreadRows] * team * own[kThreadColumns] != own[kTileRows] * own[kTileColumns])
     return false;
-  return !space.legal || space.legal(own);
+  return space.admits(own);
 }
 
 }  // namespace

@@ -1,0 +1,126 @@
+// Distinct legal points of a space are distinct kernels: a point whose kernel prints as that of another point would
+// cost a search a trial that tells it nothing. Each drawn point is compared with its neighbours, which differ in one
+// choice.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <set>
+
+#include "compiler/cover/stitching.h"
+#include "compiler/emit/emit.h"
+#include "compiler/ir/text.h"
+#include "compiler/schedule/lower/lower.h"
+#include "tests/golden/groups.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/contractions.h"
+#include "tests/unit/schedule/groups.h"
+
+namespace wl {
+namespace {
+
+// How many pairs of neighbours were compared, and how many were the same kernel, by the choice in which they differ.
+struct Tally {
+  int64_t points = 0, pairs = 0, refused = 0;
+  std::map<std::string, std::pair<int64_t, std::string>> twins;  // choice: how many, and the first of them
+};
+
+class Kernels {
+ public:
+  Kernels(const Graph& group, const Domain& domain, const Space& space, const Machine& machine)
+      : group_(group), domain_(domain), space_(space), machine_(machine) {}
+
+  // Returns a hash of the printed kernel of a point; "" if the lowering refuses it.
+  const std::string& of(const Point& point) {
+    const auto [at, is_new] = known_.try_emplace(point);
+    if (!is_new) return at->second;
+    const auto kernel = lower(group_, domain_, space_.schedule(point), machine_);
+    if (!kernel.ok()) return at->second;
+    const auto source = emit(*kernel, machine_);
+    if (!source.ok()) return at->second;
+    const std::string all =
+        cat(source->compiler, " ", source->grid, " ", source->threads, " ", source->scratch_bytes, " ", source->text);
+    at->second = cat(std::hash<std::string>()(all));
+    return at->second;
+  }
+
+ private:
+  const Graph& group_;
+  const Domain& domain_;
+  const Space& space_;
+  const Machine& machine_;
+  std::map<Point, std::string> known_;
+};
+
+void count_twins(const Graph& group, const std::string& name, const Machine& machine, int points, Tally& tally) {
+  const auto domain = analyze_group(group, machine);
+  if (!domain.ok()) return;
+  const auto space = space_of(group, *domain, machine);
+  if (!space.ok()) return;
+  Kernels kernels(group, *domain, *space, machine);
+  std::vector<Point> drawn = testing::sample_points(*space, points, 1);
+  std::set<std::pair<Point, Point>> seen;
+  for (const Point& one : drawn) {
+    const Point point = space->settled(one);
+    if (!space->is_legal(point)) continue;
+    const std::string kernel = kernels.of(point);
+    ++tally.points;
+    if (kernel.empty()) {
+      ++tally.refused;
+      continue;
+    }
+    for (size_t axis = 0; axis < point.size(); ++axis)
+      for (int value = 0; value < static_cast<int>(space->axes[axis].values.size()); ++value) {
+        Point other = point;
+        other[axis] = value;
+        other = space->settled(other);
+        if (other == point || !space->is_legal(other)) continue;
+        if (!seen.insert(std::minmax(point, other)).second) continue;
+        ++tally.pairs;
+        if (kernels.of(other) != kernel) continue;
+        const std::string which =
+            cat(machine.target->name, " ", space->kind, " ",
+                space->axes[axis].choice ? name_of(*space->axes[axis].choice) : space->axes[axis].name);
+        auto& [count, first] = tally.twins[which];
+        if (count++ == 0) first = cat(name, "\n    ", space->text(point), "\n    ", space->text(other));
+      }
+  }
+}
+
+void print_tally(const Tally& tally) {
+  std::printf("%ld points (%ld refused), %ld pairs\n", static_cast<long>(tally.points),
+              static_cast<long>(tally.refused), static_cast<long>(tally.pairs));
+  for (const auto& [which, twins] : tally.twins)
+    std::printf("%s: %ld\n  %s\n", which.c_str(), static_cast<long>(twins.first), twins.second.c_str());
+}
+
+constexpr const char* kTargets[] = {"cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx1100"};
+
+TEST(Twins, OfGoldens) {
+  Tally tally;
+  uint64_t turn = 0;
+  for (const char* target : kTargets)
+    for (const testing::Golden& golden : testing::sampled(testing::kGoldens, ++turn)) {
+      const auto graph = parse(golden.graph);
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      const int points = static_cast<int>(testing::scaled(40));
+      count_twins(*graph, golden.name, testing::machine_with(target), points, tally);
+    }
+  print_tally(tally);
+  EXPECT_TRUE(tally.twins.empty()) << "points that print the same kernel";
+  EXPECT_GT(tally.pairs, 1000);
+}
+
+TEST(Twins, OfRandomProducts) {
+  Tally tally;
+  for (uint64_t seed = 1; seed <= static_cast<uint64_t>(testing::scaled(250)); ++seed) {
+    const Graph graph = parse(testing::ContractionText(seed, 2'000'000).text()).value();
+    for (const char* target : kTargets) count_twins(graph, cat("seed ", seed), testing::machine_with(target), 4, tally);
+  }
+  print_tally(tally);
+  EXPECT_TRUE(tally.twins.empty()) << "points that print the same kernel";
+  EXPECT_GT(tally.pairs, 1000);
+}
+
+}  // namespace
+}  // namespace wl
