@@ -38,7 +38,7 @@ class Builds : public ::testing::Test {
     EXPECT_EQ(job.state, JobState::kSucceeded) << job.error;
     if (!job.result) return {};
     for (const GroupResult& group : job.result->groups)
-      EXPECT_EQ(group.built, service->record(group.key)->built_by != "");
+      EXPECT_EQ(group.built, !service->record(group.key)->built_by.empty());
     return service->records_of(*job.result);
   }
 
