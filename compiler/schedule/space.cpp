@@ -126,7 +126,7 @@ bool Space::admits(const Schedule& schedule, const Point& point) const {
 void Space::settle_effects(Point& point) const {
   if (effects.empty() || point.empty()) return;
   Schedule current = schedule(point);
-  // Where a choice is at its first value, `legal` may allow earlier values of another one, so all are looked at again.
+  // Where a choice is at an earlier value, `legal` may allow earlier values of another one, so all are looked at again.
   for (bool changed = true; changed;) {
     changed = false;
     for (const Effect& effect : effects) {

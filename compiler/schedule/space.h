@@ -52,8 +52,7 @@ struct Space {
   std::function<bool(const Point&, size_t axis)> matters;
   // Choices of which some values may give the kernel that another value gives, everything else being equal. Of values
   // that `legal` allows and that give the same kernel, only the first one on the axis is legal, so that distinct legal
-  // points are distinct kernels. The effect of a choice may depend on other choices; those that depend on it come after
-  // it in this list.
+  // points are distinct kernels. The effect of a choice may depend on other choices.
   struct Effect {
     Choice choice;
     std::vector<int64_t> values;  // those of the axis

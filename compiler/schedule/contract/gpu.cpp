@@ -71,12 +71,18 @@ absl::Status GpuContract::prepare() {
   const int64_t parts = schedule_[kReductionBlocks];
   if (parts > 1 && !divides_k(group_, domain_, schedule_))
     return invalid("the depth K does not divide into ", parts, " parts with equal numbers of steps of ", step_);
-  // A ring of buffers for a single step is no ring.
-  if (outer_ * whole_ / parts < 2) stages_ = 1;
+  // The pipeline has no more stages than a block's part of K has whole steps.
+  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_ / parts));
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
   if (parts > 1) last_ = out_.shared("last", DType::u32, {1});
   if (schedule_[kCopyingWaves] > 0) {
+    const std::vector<MatrixOp> matrices = matrices_for(group_, domain_, machine_);
+    if (schedule_[kCopyingWaves] * machine_.target->gpu.wave > threads() ||
+        !gpu_product_of(group_, domain_, machine_, matrices).copies_alongside(schedule_))
+      return invalid("copying_waves=", schedule_[kCopyingWaves],
+                     " needs at least as many waves that multiply by matrix instructions, and operands that are both "
+                     "copied in several whole steps");
     copiers_ = static_cast<int>(schedule_[kCopyingWaves]) * machine_.target->gpu.wave;
     out_.kernel().copiers = copiers_;
     out_.kernel().threads += copiers_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/base/log2.h"
 #include "compiler/domain/reads.h"
 #include "compiler/kernel/shared_factors.h"
 #include "compiler/schedule/axes.h"
@@ -51,9 +52,14 @@ bool legal_shares(const Schedule& s, const Machine& machine, const GpuProduct& p
 
 }  // namespace
 
+const std::array<GpuSide, 2>& GpuProduct::sides_of(int64_t matrix, int64_t vector) const {
+  const auto at = std::find_if(sides.begin(), sides.end(), [&](const Sides& each) { return each.matrix == matrix; });
+  WL_CHECK(at != sides.end(), "no sides for matrix instruction ", matrix);
+  return at->of[static_cast<size_t>(log2_floor(vector))];
+}
+
 int64_t GpuProduct::step_loop(const Schedule& s) const {
-  const auto found = step_loops.find(s[kVector]);
-  return found == step_loops.end() ? 1 : found->second;
+  return sides[0].of[static_cast<size_t>(log2_floor(s[kVector]))][0].depth;
 }
 
 int64_t GpuProduct::steps(const Schedule& s) const {
@@ -61,14 +67,14 @@ int64_t GpuProduct::steps(const Schedule& s) const {
   return all_depth / loop * (loop / s[kStepK]) / s[kReductionBlocks];
 }
 
-std::array<bool, 2> GpuProduct::copies_sides(const Schedule& s) const {
-  const auto of = sides.find({s[kMatrix], s[kVector]});
-  if (of == sides.end() || s[kAsyncCopies] == 0 || std::min(s[kStages], steps(s)) < 2) return {false, false};
-  return {of->second[0].copies(s[kTileRows]), of->second[1].copies(s[kTileColumns])};
+std::array<bool, 2> GpuProduct::copies_sides(const Schedule& s, int64_t vector) const {
+  if (s[kAsyncCopies] == 0 || std::min(s[kStages], steps(s)) < 2) return {false, false};
+  const std::array<GpuSide, 2>& of = sides_of(s[kMatrix], vector);
+  return {of[0].copies(s[kTileRows]), of[1].copies(s[kTileColumns])};
 }
 
 bool GpuProduct::copies_alongside(const Schedule& s) const {
-  const std::array<bool, 2> copied = copies_sides(s);
+  const std::array<bool, 2> copied = copies_sides(s, s[kVector]);
   return matrix_of(s) && copied[0] && copied[1] && step_loop(s) % s[kStepK] == 0 && s[kRegisterStages] == 1 &&
          (s[kPersistent] > 0 || s[kReductionBlocks] == 1) && (all_depth > step_loop(s) || counts_all);
 }
@@ -83,14 +89,14 @@ bool GpuSide::copies(int64_t width) const {
 
 void analyse_side(const Graph& group, const Domain& domain, AtomId k, int64_t vector, std::optional<MatrixOp> matrix,
                   GpuSide& side) {
-  const int64_t depth = k < 0 ? 1 : domain.atoms[k].extent;
   const std::vector<Access> reads = reads_of(domain, domain.contract, side.position);
   side.k = k;
+  side.depth = k < 0 ? 1 : domain.atoms[k].extent;
   side.vector = vector;
   side.extent = side.atom < 0 ? 1 : domain.atoms[side.atom].extent;
   int along = 0;
   for (const Access& access : reads) {
-    if (k >= 0 && access.strides[k] == 1 && depth > 1) ++along;
+    if (k >= 0 && access.strides[k] == 1 && side.depth > 1) ++along;
     if (side.extent > 1 && access.strides[side.atom] == 1) --along;
   }
   side.along_k = along > 0;
@@ -127,35 +133,33 @@ GpuProduct gpu_product_of(const Graph& group, const Domain& domain, const Machin
   const DType lanes = lanes_dtype(group, domain);
   out.bytes = std::max(4, size_of(lanes));
   out.all_depth = extent_of(domain, domain.reduced);
-  for (int64_t vector = 1; vector <= kMatrixVector; vector *= 2)
-    if (const AtomId loop = step_loop(domain, vector); loop >= 0) out.step_loops[vector] = domain.atoms[loop].extent;
   out.few_tiles = out.tiles(large_tile()) < machine.target->gpu.units;
-  out.copies_both = !matrices.empty() && (machine.target->features & kAsyncCopy) != 0;
-  for (const int side : {0, 1}) {
-    if ((machine.target->features & kAsyncCopy) == 0) continue;
-    out.copies = out.copies || (size_of(lanes) >= 4 && copied_operand(group, domain, side, lanes) != nullptr);
-    if (matrices.empty()) continue;
-    const MatrixInfo& row = info(matrices[0]);
-    const DType factor = side == domain.right_operand() ? row.right : row.left;
-    const bool copied = copied_operand(group, domain, side, factor) != nullptr;
-    out.copies_matrix = out.copies_matrix || copied;
-    out.copies_both = out.copies_both && copied;
-  }
   out.counts_all = counted_products(group, domain).empty();
   std::vector<std::optional<MatrixOp>> ways = {std::nullopt};
   ways.insert(ways.end(), matrices.begin(), matrices.end());
-  for (const std::optional<MatrixOp>& matrix : ways)
-    for (int64_t vector = 1; vector <= kMatrixVector; vector *= 2) {
-      std::array<GpuSide, 2>& sides = out.sides[{matrix ? 1 + static_cast<int64_t>(*matrix) : kNoMatrix, vector}];
+  for (const std::optional<MatrixOp>& matrix : ways) {
+    GpuProduct::Sides& sides = out.sides.emplace_back();
+    sides.matrix = matrix ? 1 + static_cast<int64_t>(*matrix) : kNoMatrix;
+    for (size_t i = 0; i < kVectors; ++i)
       for (const bool columns : {false, true}) {
-        GpuSide& side = sides[columns ? 1 : 0];
+        GpuSide& side = sides.of[i][columns ? 1 : 0];
         const std::vector<AtomId>& atoms = columns ? domain.n : domain.m;
+        const int64_t vector = int64_t{1} << i;
         side.position = columns ? domain.right_operand() : 1 - domain.right_operand();
         side.dtype = matrix ? (columns ? info(*matrix).right : info(*matrix).left) : lanes;
         side.atom = atoms.empty() ? -1 : atoms.back();
         analyse_side(group, domain, step_loop(domain, vector), vector, matrix, side);
       }
+  }
+  if ((machine.target->features & kAsyncCopy) != 0) {
+    const auto& [rows, columns] = out.sides_of(kNoMatrix, 1);
+    out.copies = size_of(lanes) >= 4 && (rows.copied || columns.copied);
+    if (!matrices.empty()) {
+      const auto& [left, right] = out.sides_of(out.sides[1].matrix, 1);
+      out.copies_matrix = left.copied || right.copied;
+      out.copies_both = left.copied && right.copied;
     }
+  }
   out.boxes = out.copies_both && (is_matrix_of(group, domain, 0) || is_matrix_of(group, domain, 1));
   return out;
 }

@@ -2,7 +2,8 @@
 // Internal to contract/.
 #pragma once
 
-#include <map>
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "compiler/schedule/contract/contract.h"
@@ -12,6 +13,7 @@ namespace wl {
 // The most elements of K in a step without matrix instructions, and the most bytes of a vector with matrix
 // instructions.
 inline constexpr int64_t kMostLanesStep = 32, kMatrixVector = 16;
+inline constexpr size_t kVectors = 5;  // values of kVector: powers of two up to kMatrixVector
 // The fewest rows or columns of a tile, the rows and the columns of a large tile, and the most rows or columns of a
 // tile.
 inline constexpr int64_t kLeastTile = 8, kLargeTile = 128, kMostTile = 256;
@@ -31,7 +33,8 @@ struct GpuSide {
   // Whether asynchronous copies can bring the operand to shared memory at all, and in whole vectors: the elements of
   // each vector are neighbours in memory, and either all inside the operand or all outside.
   bool copied = false, in_vectors = false;
-  AtomId k = -1;  // the loop of K that is divided into steps
+  AtomId k = -1;      // the loop of K that is divided into steps
+  int64_t depth = 1;  // the extent of that loop
   int64_t vector = 1;
   // Return whether the copies are in whole vectors, and whether there are such copies, if a tile has `width`
   // neighbouring rows or columns.
@@ -46,21 +49,25 @@ struct GpuProduct : ProductLoops {
   int64_t bytes = 4;  // bytes of an element in shared memory without a matrix instruction
   // Whether some operand can be copied asynchronously: without a matrix instruction, and with one.
   bool copies = false, copies_matrix = false;
-  // The operands with the rows and with the columns, for the values of kMatrix and kVector.
-  std::map<std::pair<int64_t, int64_t>, std::array<GpuSide, 2>> sides;
+  // The operands with the rows and with the columns, for a value of kMatrix and the logarithms of values of kVector.
+  struct Sides {
+    int64_t matrix = 0;
+    std::array<std::array<GpuSide, 2>, kVectors> of;
+  };
+  std::vector<Sides> sides;
+  const std::array<GpuSide, 2>& sides_of(int64_t matrix, int64_t vector) const;
   bool counts_all = true;    // whether no mask leaves out products
   bool copies_both = false;  // whether both operands can be copied asynchronously for a matrix instruction
   bool boxes = false;        // whether copies_both holds and tiles of an operand can be copied as boxes (tma)
   bool few_tiles = false;    // whether there are fewer large tiles than the target has multiprocessors
   int64_t all_depth = 1;     // number of elements of K in all its loops
-  // For each value of kVector: the extent of the loop that is divided into steps.
-  std::map<int64_t, int64_t> step_loops;
   // Returns the extent of the loop that is divided into steps under a schedule; 1 if K has no loops.
   int64_t step_loop(const Schedule& schedule) const;
   // Returns the number of whole steps along K of a block's part of a tile.
   int64_t steps(const Schedule& schedule) const;
-  // Return whether asynchronous copies bring the rows, and the columns, to shared memory.
-  std::array<bool, 2> copies_sides(const Schedule& schedule) const;
+  // Return whether asynchronous copies bring the rows, and the columns, to shared memory, if a schedule's vectors had
+  // `vector` elements.
+  std::array<bool, 2> copies_sides(const Schedule& schedule, int64_t vector) const;
   // Returns whether copying waves can copy both operands. Both must be copied asynchronously, K must consist of several
   // whole steps that are all needed, and blocks may share K only in a last round.
   bool copies_alongside(const Schedule& schedule) const;

@@ -3,6 +3,7 @@
 // number of threads. With a matrix instruction they also determine the tile of a wave.
 #include <algorithm>
 #include <bit>
+#include <memory>
 
 #include "compiler/kernel/shared_factors.h"
 #include "compiler/schedule/axes.h"
@@ -139,7 +140,8 @@ void add_ranked(Space& space, const Machine& machine, const GpuProduct& product,
   const Axis* const shared = axis_of(space.axes, kReductionBlocks);
   const auto rank = [&](const Chosen& chosen) {
     Point point = point_of(space, chosen);
-    if (point.empty() || !space.is_legal(point = space.settled(std::move(point)))) return;
+    if (point.empty() || !space.legal(space.schedule(point))) return;
+    point = space.settled(std::move(point));
     const double cost = cost_of(space.schedule(point), machine, product);
     ranked.emplace_back(cost, std::move(point));
   };
@@ -212,39 +214,40 @@ void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& pr
 }
 
 // Adds the effects of choices that the lowering obeys only in part, or not at all.
-void add_effects(Space& space, const Machine& machine, const GpuProduct& product) {
-  const auto steps = [product](const Schedule& s) { return product.steps(s); };
+void add_effects(Space& space, const Machine& machine, const std::shared_ptr<const GpuProduct>& product) {
+  const auto steps = [product](const Schedule& s) { return product->steps(s); };
   // With a matrix instruction, vectors are those in which the operands are brought to shared memory.
   space.add_effect(kVector, [product](const Schedule& s, int64_t vector) {
     if (!matrix_of(s)) return vector;
-    Schedule with = s;
-    with.set(kVector, vector);
-    int64_t effect = product.sides.at({s[kMatrix], vector})[0].k;
-    for (const bool columns : {false, true}) {
-      const GpuSide& side = product.sides.at({s[kMatrix], vector})[columns ? 1 : 0];
-      const int64_t width = s[columns ? kTileColumns : kTileRows];
-      const bool wide = product.copies_sides(with)[columns ? 1 : 0]
-                            ? side.along_k == side.k_inner && side.copies_vectors(width)
-                            : side.aligned && (side.along_k ? s[kStepK] : width) >= vector;
+    const std::array<GpuSide, 2>& sides = product->sides_of(s[kMatrix], vector);
+    const std::array<bool, 2> copied = product->copies_sides(s, vector);
+    int64_t effect = sides[0].k;
+    for (const size_t i : {0, 1}) {
+      const int64_t width = s[i == 0 ? kTileRows : kTileColumns];
+      const bool wide = copied[i] ? sides[i].along_k == sides[i].k_inner && sides[i].copies_vectors(width)
+                                  : sides[i].aligned && (sides[i].along_k ? s[kStepK] : width) >= vector;
       effect = effect * 2 * kMatrixVector + (wide ? vector : 1);
     }
     return effect;
   });
   space.add_effect(kUnrollK, [product](const Schedule& s, int64_t unroll) -> int64_t {
     if (matrix_of(s)) return 0;
-    const int64_t loop = product.step_loop(s), whole = loop / s[kStepK], left = loop % s[kStepK];
+    const int64_t loop = product->step_loop(s), whole = loop / s[kStepK], left = loop % s[kStepK];
     const auto together = [unroll](int64_t depth) { return depth % unroll == 0 ? unroll : int64_t{1}; };
     return (whole > 0 ? together(s[kStepK]) : 0) * kMostLanesStep * 2 + (left > 0 ? together(left) : 0);
   });
   space.add_effect(kAsyncCopies, [product](const Schedule& s, int64_t async) -> int64_t {
-    const std::array<bool, 2> copied = product.copies_sides(s);
+    const std::array<bool, 2> copied = product->copies_sides(s, s[kVector]);
     return async != 0 && (copied[0] || copied[1]);
   });
   space.add_effect(
       kStages, [steps](const Schedule& s, int64_t stages) { return std::max<int64_t>(1, std::min(stages, steps(s))); });
-  space.add_effect(kRegisterStages, [steps](const Schedule& s, int64_t sets) { return steps(s) > 1 ? sets : 1; });
+  // Where only the tiles of a last round are shared, the blocks have all steps of the tiles before.
+  space.add_effect(kRegisterStages, [steps](const Schedule& s, int64_t sets) {
+    return steps(s) * (s[kPersistent] > 0 ? s[kReductionBlocks] : 1) > 1 ? sets : 1;
+  });
   space.add_effect(kCopyingWaves,
-                   [product](const Schedule& s, int64_t waves) { return product.copies_alongside(s) ? waves : 0; });
+                   [product](const Schedule& s, int64_t waves) { return product->copies_alongside(s) ? waves : 0; });
   space.add_effect(kTma, [](const Schedule& s, int64_t boxes) { return s[kCopyingWaves] > 0 ? boxes : 0; });
   add_residency_effect(space, machine, [wave = machine.target->gpu.wave](const Schedule& s) {
     return contract_threads(s) + s[kCopyingWaves] * wave;
@@ -338,8 +341,9 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   if (product.boxes && in_memory && (machine.target->features & kPhases) != 0)
     space.axes.emplace_back(kTma, std::vector<int64_t>{0, 1});
   add_listed_axes(space, machine);
-  space.legal = [machine, product](const Schedule& s) { return is_legal_on_gpu(s, machine, product); };
-  add_effects(space, machine, product);
+  const auto facts = std::make_shared<const GpuProduct>(product);
+  space.legal = [machine, facts](const Schedule& s) { return is_legal_on_gpu(s, machine, *facts); };
+  add_effects(space, machine, facts);
   for (const MatrixOp one : matrices) add_matrix_seeds(space, machine, product, one);
   add_lanes_seeds(space, machine, product);
   return space;

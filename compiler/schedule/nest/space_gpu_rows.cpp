@@ -25,10 +25,17 @@ struct GpuRowReduction {
   int64_t rows = 1;      // number of rows, each of which has one result
   int64_t longest = 1;   // extent of the outermost reduced loop around the row
   bool plain = false;    // whether the reduction has only the loop along the row, none around it
+  bool along = false;    // whether blocks that share a row divide it along the vectorised axis
   bool several = false;  // whether there are several phases
   int phases = 1;
   bool online = false;           // whether one walk can compute the maximum and the sums of exponentials
   int64_t vector = 1, team = 1;  // first values of the axes vector (in elements) and team (in threads)
+
+  // Returns the elements of a row, along the vectorised axis, that a block has under a schedule.
+  int64_t own_row(const Schedule& s) const {
+    if (s[kReductionBlocks] == 1 || !along) return row;
+    return share_of(row, s[kReductionBlocks], s[kTileVectors] * s[kTeam] * s[kVector]);
+  }
 };
 
 // The number of threads that compute a row in the default schedule. As in tuned normalization kernels, short rows get
@@ -49,6 +56,7 @@ GpuRowReduction::GpuRowReduction(const Graph& group, const Domain& domain, const
       whole(extent_of(domain, domain.reduced)),
       rows(extent_of(domain, domain.parallel)),
       plain(domain.reduced.size() == 1),
+      along(shared_atom(domain) == domain.vector),
       vector(std::min(aligned_vector(group, domain), power_of_two_from(row))),
       team(threads_for(row, machine)) {
   phases = row_phases(group, domain).count;
@@ -85,8 +93,7 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
                                                 const GpuRowReduction& of) {
   const AtomId atom = shared_atom(domain);
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
-  const bool along = atom == domain.vector;
-  return [machine, domain, of, copied = copied_bytes(group, domain), shared, along](const Schedule& s) {
+  return [machine, domain, of, copied = copied_bytes(group, domain), shared](const Schedule& s) {
     const int64_t row = of.row, lanes = s[kTeam] * s[kVector], parts = s[kReductionBlocks];
     if (!fits_block(s, machine, row) || !may_share_reduction(s, of.longest)) return false;
     if (!may_persist(domain, s, machine, row, copied)) return false;
@@ -97,14 +104,13 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
     if (!may_join(s)) return false;
     const bool reads_once = s[kRowStorage] == kRowInRegisters && (parts == 1 || cluster);
     if (s[kStreamLoads] != 0 && !reads_once && of.several) return false;
-    int64_t own = row;  // elements of a row, along the vectorised axis, that a block has
     if (parts > 1) {
-      const int64_t step = along ? s[kTileVectors] * lanes : 1;
+      const int64_t step = of.along ? s[kTileVectors] * lanes : 1;
       if (s[kRowsPerTeam] != 1 || s[kPersistent] != 0 || !shares_out(shared, parts, step)) return false;
       // Shared memory loses its contents at the end of a pass, so a row cannot stay there for the next pass.
-      if (s[kRowStorage] == kRowInShared && !(cluster && along)) return false;
-      if (along) own = share_of(shared, parts, step);
+      if (s[kRowStorage] == kRowInShared && !(cluster && of.along)) return false;
     }
+    const int64_t own = of.own_row(s);
     if (s[kOnline] != 0 && (s[kRowStorage] != kRowRecomputed || s[kTileVectors] != 1 || row <= lanes)) return false;
     if (s[kRowStorage] == kRowInRegisters)
       return s[kTileVectors] == 1 && (own + lanes - 1) / lanes * s[kVector] <= kResidentElements;
@@ -114,26 +120,19 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
     if (ahead > 0 && own <= tile) return false;
     // A row buffer is as long as a multiple of 64 elements. It is counted with 16 bytes per element, since seldom more
     // than four values of four bytes are kept.
-    const int64_t buffer = ((along ? of.whole / std::max<int64_t>(1, row) * own : of.whole) + 63) / 64 * 64;
+    const int64_t buffer = ((of.along ? of.whole / std::max<int64_t>(1, row) * own : of.whole) + 63) / 64 * 64;
     const int64_t kept = s[kRowStorage] == kRowInShared ? buffer * at_once * 16 : 0;
     if (kept + slots + (ahead > 0 ? 1024 : 0) > machine.target->gpu.block_shared) return false;
     return s[kTileVectors] == 1 || s[kTileVectors] * lanes <= row;
   };
 }
 
-// Returns the elements of a row, along the vectorised axis, that a block has.
-int64_t own_row(const Domain& domain, const GpuRowReduction& of, const Schedule& s) {
-  const AtomId atom = shared_atom(domain);
-  if (s[kReductionBlocks] == 1 || atom != domain.vector || atom < 0) return of.row;
-  return share_of(of.row, s[kReductionBlocks], s[kTileVectors] * s[kTeam] * s[kVector]);
-}
-
 // Adds the effects of choices that the lowering obeys only in part, or not at all.
 void add_effects(Space& space, const Graph& group, const Domain& domain, const Machine& machine,
                  const GpuRowReduction& of) {
-  const auto tiles = [domain, of](const Schedule& s) {
+  const auto tiles = [of](const Schedule& s) {
     const int64_t tile = s[kTileVectors] * s[kTeam] * s[kVector];
-    return (own_row(domain, of, s) + tile - 1) / tile;
+    return (of.own_row(s) + tile - 1) / tile;
   };
   // A row of one tile that is walked once is never needed again, and values that no later phase reads are not kept.
   const bool keeps = !nest_phases(group, domain, false, false).kept.empty();
