@@ -8,6 +8,7 @@
 #include "compiler/base/log2.h"
 #include "compiler/base/records.h"
 #include "compiler/emit/printer.h"
+#include "compiler/target/target.h"
 
 namespace wl {
 namespace {
