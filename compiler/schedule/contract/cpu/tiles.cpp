@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/base/log2.h"
-#include "compiler/schedule/contract/cpu.h"
+#include "compiler/schedule/contract/cpu/lowering.h"
 
 namespace wl {
 namespace {
@@ -46,67 +46,52 @@ bool has_tile_rows(const Domain& domain, const Domain::Operand& operand, const D
          operand.access.strides[steps.atom] == (steps.atom == dot.k_atom ? 1 : dot.group);
 }
 
-absl::Status CpuContract::prepare_tiles() {
-  if (schedule_[kMatrix] == kNoMatrix) return absl::OkStatus();
-  const bool other = image_ || turned_ || schedule_[kMr] > kMostTileRows || schedule_[kNv] > kMostTileVectors;
-  if (!tiles_ || tiles_->matrix != matrix_of(schedule_) || other)
-    return invalid("the operands or the tile do not fit the matrix instruction ",
-                   value_text(kMatrix, schedule_[kMatrix]));
-  // The words of a step must be neighbours in packed copies, so the loop over them becomes the innermost one.
-  const auto deep = std::find(k_atoms_.begin(), k_atoms_.end(), tiles_->atom);
-  for (auto atom = deep + 1; atom < k_atoms_.end(); ++atom)
-    if (turns_of(static_cast<size_t>(atom - k_atoms_.begin())) > 1) {
-      std::rotate(deep, deep + 1, k_atoms_.end());
-      break;
-    }
-  return absl::OkStatus();
-}
-
 Layout CpuContract::tile_layout(int64_t height, int64_t width) const {
-  const Layout& one = fragments_of(tiles_->matrix).c;
+  const Layout& one = fragments_of(product_.tiles->matrix).c;
   const auto repeats = [&](int64_t extent, int axis) {
     return Repeats{log2_floor((extent + one.shape[axis] - 1) / one.shape[axis])};
   };
   return cut_to(repeated(one, {repeats(height, 0), repeats(width, 1)}), {height, width});
 }
 
-void CpuContract::multiply_tiles(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent,
-                                 TileId accumulator) {
+void CpuContract::multiply_tiles(const RowTile& row_tile, const CpuSplit::Panels& panels, const Place& place,
+                                 int64_t k_extent, TileId accumulator) {
   Place at = place;
-  std::vector<Affine> turns(k_atoms_.size());
+  std::vector<Affine> turns(product_.k_atoms.size());
   size_t deep = 0;
-  for (size_t i = 0; i < k_atoms_.size(); ++i) {
-    if (k_atoms_[i] == tiles_->atom) deep = i;
-    const int64_t words = words_of_turn(i);
-    out_.open_loop(k_vars_[i], {fixed((i == 0 ? turns_of(0, k_extent) : turns_of(i)) / words)});
+  for (size_t i = 0; i < product_.k_atoms.size(); ++i) {
+    if (product_.k_atoms[i] == product_.tiles->atom) deep = i;
+    const int64_t words = product_.words_of_turn(i);
+    out_.open_loop(k_vars_[i], {fixed((i == 0 ? product_.turns_of(0, k_extent) : product_.turns_of(i)) / words)});
     turns[i] = affine(k_vars_[i], words);
-    at[k_atoms_[i]] = sum(at[k_atoms_[i]], turns[i], step_of(i));
+    at[product_.k_atoms[i]] = sum(at[product_.k_atoms[i]], turns[i], product_.step_of(i));
   }
   const std::optional<Fragments> shapes =
-      wl::tiles_of(tiles_->matrix, out_.kernel().tiles[accumulator].layout, tiles_->words);
+      wl::tiles_of(product_.tiles->matrix, out_.kernel().tiles[accumulator].layout, product_.tiles->words);
   WL_CHECK(shapes.has_value(), "tiles of ", row_tile.rows.height, " x ", panels.width);
-  const auto read_tile = [&](const Side& side, const Layout& layout, AtomId along, Affine packed, int64_t own,
+  const auto read_tile = [&](const CpuSide& side, const Layout& layout, AtomId along, Affine packed, int64_t own,
                              int64_t next) {
     const TileId tile = out_.tile({DType::u32, layout, {}});
     Slice from;
     if (side.packed) {
-      from.buffer = side.buffer;
+      from.buffer = buffer_of(side);
       from.offset = std::move(packed);
       from.strides = {own, next};
     } else {
-      from = slice_at(out_.input_buffer(side.access.input), side.access, at, {along, tiles_->atom});
-      from.strides[1] *= step_of(deep);
-      if (&side == &b_ && schedule_[kPrefetch] > 0) fetch_ahead(tile, from);
+      from = slice_at(out_.input_buffer(side.access.input), side.access, at, {along, product_.tiles->atom});
+      from.strides[1] *= product_.step_of(deep);
+      if (&side == &product_.b && schedule_[kPrefetch] > 0) fetch_ahead(tile, from);
     }
     read(side, tile, std::move(from));
     return tile;
   };
   const Affine turn = turn_in_block(turns);
-  const TileId a = read_tile(a_, shapes->a, row_atom_, sum(turn, row_tile.tile, depth() * mr_), depth(), 1);
-  const TileId b =
-      read_tile(b_, shapes->b, column_atom_, sum(affine(panel_var_, depth() * nr_), turn, pitch_), 1, pitch_);
-  out_.push(mma_instr(accumulator, tiles_->matrix, a, b));
-  for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
+  const TileId a = read_tile(product_.a, shapes->a, product_.row_atom,
+                             sum(turn, row_tile.tile, split_.depth * split_.mr), split_.depth, 1);
+  const TileId b = read_tile(product_.b, shapes->b, product_.column_atom,
+                             sum(affine(panel_var_, split_.depth * split_.nr), turn, pitch_), 1, pitch_);
+  out_.push(mma_instr(accumulator, product_.tiles->matrix, a, b));
+  for (size_t i = 0; i < product_.k_atoms.size(); ++i) out_.close_loop();
 }
 
 }  // namespace wl

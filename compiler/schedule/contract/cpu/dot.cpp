@@ -2,7 +2,7 @@
 // registers.
 #include <algorithm>
 
-#include "compiler/schedule/contract/cpu.h"
+#include "compiler/schedule/contract/cpu/lowering.h"
 
 namespace wl {
 
@@ -44,60 +44,61 @@ bool has_words(const Domain& domain, const Domain::Operand& operand, const Dot& 
          domain.atoms[dot.k_atom].extent % dot.group == 0;
 }
 
-void CpuContract::pack_words(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
-                             int64_t width, int lanes, Affine offset, int64_t pitch,
+void CpuContract::pack_words(const CpuSide& side, const Domain& domain, const Place& place, int64_t k_extent,
+                             AtomId along, int64_t width, int lanes, Affine offset, int64_t pitch,
                              const std::vector<std::vector<Affine>>& bound) {
   Place at = place;
-  size_t along_words = 0;  // index in k_atoms_ of the loop over K whose elements form words
+  size_t along_words = 0;  // index in product_.k_atoms of the loop over K whose elements form words
   int64_t stride = pitch, word_stride = pitch;
-  for (size_t i = k_atoms_.size(); i-- > 0;) {
-    if (k_atoms_[i] == dot_->k_atom) {
+  for (size_t i = product_.k_atoms.size(); i-- > 0;) {
+    if (product_.k_atoms[i] == product_.dot->k_atom) {
       along_words = i;
       word_stride = stride;
     } else {
-      out_.open_loop(k_vars_[i], {fixed(i == 0 ? k_extent : turns_of(i))});
-      at[k_atoms_[i]] = sum(at[k_atoms_[i]], affine(k_vars_[i]));
+      out_.open_loop(k_vars_[i], {fixed(i == 0 ? k_extent : product_.turns_of(i))});
+      at[product_.k_atoms[i]] = sum(at[product_.k_atoms[i]], affine(k_vars_[i]));
       offset = sum(offset, affine(k_vars_[i], stride));
     }
-    stride *= i == 0 ? turns_of(0, k_block_) : turns_of(i);
+    stride *= i == 0 ? product_.turns_of(0, split_.k_block) : product_.turns_of(i);
   }
-  const int64_t extent = along_words == 0 ? k_extent : domain_.atoms[dot_->k_atom].extent;
+  const int64_t extent = along_words == 0 ? k_extent : product_.domain.atoms[product_.dot->k_atom].extent;
   each_word(k_vars_[along_words], extent, [&](const Affine& turn, int64_t elements) {
     Place first = at;
-    first[dot_->k_atom] = sum(first[dot_->k_atom], turn, dot_->group);
-    const TileExpr expr{group_, domain, out_, first, {{-1, 1}, {along, width}}, lanes, bound, true};
+    first[product_.dot->k_atom] = sum(first[product_.dot->k_atom], turn, product_.dot->group);
+    const TileExpr expr{product_.group, domain, out_, first, {{-1, 1}, {along, width}}, lanes, bound, true};
     store_words(side, expr, elements, sum(offset, turn, word_stride), 0);
   });
-  for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
+  for (size_t i = 0; i + 1 < product_.k_atoms.size(); ++i) out_.close_loop();
 }
 
 void CpuContract::multiply_parts(const RowTile& row_tile, const std::vector<Affine>& turns, TileId b,
                                  TileId accumulator) {
-  for (int part = 0; part < dot_->group; ++part) {
+  for (int part = 0; part < product_.dot->group; ++part) {
     Affine element;  // the element's position along K within the packed tile of the left operand
-    for (size_t i = 0; i < k_atoms_.size(); ++i) {
-      const Affine turn = sum(fixed(k_atoms_[i] == dot_->k_atom ? part : 0), turns[i], step_of(i));
-      element = sum(turn, element, i == 0 ? 1 : domain_.atoms[k_atoms_[i]].extent);
+    for (size_t i = 0; i < product_.k_atoms.size(); ++i) {
+      const Affine turn =
+          sum(fixed(product_.k_atoms[i] == product_.dot->k_atom ? part : 0), turns[i], product_.step_of(i));
+      element = sum(turn, element, i == 0 ? 1 : product_.domain.atoms[product_.k_atoms[i]].extent);
     }
-    const TileId a = out_.tile(packed_dtype(a_), {row_tile.rows.height, 1}, -1, 1);
+    const TileId a = out_.tile(product_.packed_dtype(product_.a), {row_tile.rows.height, 1}, -1, 1);
     Slice from;
-    from.buffer = a_.buffer;
-    from.offset = sum(sum(fixed(0), row_tile.tile, left_depth() * mr_), element, mr_);
+    from.buffer = a_buffer_;
+    from.offset = sum(sum(fixed(0), row_tile.tile, split_.left_depth * split_.mr), element, split_.mr);
     from.strides = {1, 0};
-    const TileId factor = out_.like(b, operand_dtype(b_));
-    out_.push(part_instr(factor, operand_dtype(b_), b, part));
+    const TileId factor = out_.like(b, product_.operand_dtype(product_.b));
+    out_.push(part_instr(factor, product_.operand_dtype(product_.b), b, part));
     out_.push(load_instr(a, std::move(from)));
-    out_.push(map_instr(accumulator, Op::fma, dtype_, {a, factor, accumulator}));
+    out_.push(map_instr(accumulator, Op::fma, product_.dtype, {a, factor, accumulator}));
   }
 }
 
 // Calls `body` for the words that hold `elements` elements: once inside a loop over the full words, and once for the
 // last word if it is only partly filled. `body` gets the word's number and the number of elements in the word.
 void CpuContract::each_word(VarId var, int64_t elements, const std::function<void(const Affine&, int64_t)>& body) {
-  const int64_t whole = elements / dot_->group, rest = elements % dot_->group;
+  const int64_t whole = elements / product_.dot->group, rest = elements % product_.dot->group;
   if (whole > 0) {
     out_.open_loop(var, {fixed(whole)});
-    body(affine(var), dot_->group);
+    body(affine(var), product_.dot->group);
     out_.close_loop();
   }
   if (rest > 0) body(fixed(whole), rest);
@@ -105,19 +106,21 @@ void CpuContract::each_word(VarId var, int64_t elements, const std::function<voi
 
 // Stores one word for each row or column to an operand's packed copy. `first`: the place of the words' first elements.
 // Elements of a word beyond `elements` are zero. `pitch`: as in store_packed().
-void CpuContract::store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset, int64_t pitch) {
-  const DType dtype = group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
+void CpuContract::store_words(const CpuSide& side, const TileExpr& first, int64_t elements, Affine offset,
+                              int64_t pitch) {
+  const DType dtype =
+      product_.group.nodes[product_.group.nodes[product_.domain.contract].operands[side.position]].dtype;
   const TileId words = first.tile(DType::u32);
-  if (side.words && elements == dot_->group) {
-    const Access& access = first.domain.operands[domain_.contract][side.position].access;
+  if (side.words && elements == product_.dot->group) {
+    const Access& access = first.domain.operands[product_.domain.contract][side.position].access;
     out_.push(words_instr(words, dtype,
                           slice_at(out_.input_buffer(access.input), access, first.place, {-1, first.loops[1].atom})));
   } else {
     std::vector<TileId> parts;
     for (int64_t i = 0; i < elements; ++i) {
       TileExpr expr = first;
-      expr.place[dot_->k_atom] = sum(expr.place[dot_->k_atom], fixed(i));
-      const absl::StatusOr<TileId> part = expr.operand(domain_.contract, side.position);
+      expr.place[product_.dot->k_atom] = sum(expr.place[product_.dot->k_atom], fixed(i));
+      const absl::StatusOr<TileId> part = expr.operand(product_.domain.contract, side.position);
       if (!part.ok()) return fail(part.status());
       out_.push_all(std::move(expr.code));
       parts.push_back(*part);
@@ -125,7 +128,7 @@ void CpuContract::store_words(const Side& side, const TileExpr& first, int64_t e
     out_.push(join_instr(words, dtype, std::move(parts)));
   }
   Slice to;
-  to.buffer = side.buffer;
+  to.buffer = buffer_of(side);
   to.offset = std::move(offset);
   to.strides = {pitch, element_pitch(side)};
   out_.push(store_instr(words, std::move(to), false));
