@@ -113,6 +113,12 @@ void Space::add_effect(Choice choice, std::function<int64_t(const Schedule&, int
   if (const Axis* const axis = axis_of(axes, choice)) effects.push_back({choice, axis->values, std::move(of)});
 }
 
+void Space::keep_effects_of_part(const std::function<InGroup(Choice)>& where) {
+  std::erase_if(effects, [&](const Effect& effect) {
+    return where(effect.choice) != InGroup::kOwn && effect.choice != kMinBlocks;
+  });
+}
+
 bool Space::admits(const Schedule& schedule) const {
   return (!legal || legal(schedule)) && std::all_of(effects.begin(), effects.end(), [&](const Effect& effect) {
            return first_like(effect, schedule) == schedule[effect.choice];

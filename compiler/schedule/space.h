@@ -62,6 +62,11 @@ struct Space {
   std::vector<Effect> effects;
   // Adds an effect, if the space has an axis for the choice.
   void add_effect(Choice choice, std::function<int64_t(const Schedule&, int64_t value)> of);
+  // Makes the space one of a part whose choices are made in the space of the whole group: leaves out the effects of
+  // choices that the parts share, or that are fixed. Such a choice may have no effect in one part and have one in
+  // another. min_blocks stays, as its effect depends on the threads of a block, which the parts share, too. `where`:
+  // how a choice of a part appears in the whole group.
+  void keep_effects_of_part(const std::function<InGroup(Choice)>& where);
   // Returns the number of legal points without enumerating them; nullopt if that would take too long. If this function
   // is not set, count() enumerates the points.
   std::function<std::optional<uint64_t>()> counted;

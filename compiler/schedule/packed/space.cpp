@@ -100,6 +100,7 @@ class PackedSpace {
         space_.first = [] { return Point(); };
         return;
       }
+      space->keep_effects_of_part([this](Choice choice) { return info(choice).packed[teams_ ? 1 : 0]; });
       own_.push_back(*std::move(space));
     }
     axes(machine);

@@ -134,6 +134,7 @@ Space stage_space(const Stage& stage, const Machine& machine) {
   Space space = space_single(stage.graph, stage.domain, own);
   // All stages of a block have the same number of threads, and a stage's tiles must have all rows of its block. Tiles
   // of matrix instructions seldom fit that, so seeds with such instructions are left out.
+  for (Point& seed : space.seeds) seed = space.settled(std::move(seed));
   std::erase_if(space.seeds,
                 [&](const Point& seed) { return !space.is_legal(seed) || space.schedule(seed)[kMatrix] != kNoMatrix; });
   // Matrix instructions that several waves execute together are no values of the axis: they need more threads than
@@ -196,6 +197,7 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
     for (size_t k = 0; k < stitch.choices[c].stages.size(); ++k) {
       const Stage& stage = stitch.choices[c].stages[k];
       Space of_stage = stitch.choices[c].is_resident(k) ? resident : stage_space(stage, machine);
+      of_stage.keep_effects_of_part([teams](Choice choice) { return info(choice).stitched[teams ? 1 : 0]; });
       for (const Axis& axis : of_stage.axes) {
         if (in_group(axis, teams) == InGroup::kFixed || (teams && axis.choice == kTeam)) continue;
         Axis whole = axis_in_whole(k, axis, teams);
