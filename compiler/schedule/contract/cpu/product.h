@@ -1,10 +1,12 @@
 // What a contraction on CPUs is under a schedule: how its operands are read, and how its loops are divided into tasks,
-// blocks and tiles. The lowering (lowering.h) emits code from these facts.
+// blocks and tiles. The lowering (lowering.h) emits code from these facts. The search space (space.cpp) tells from them
+// which values of a choice give the same kernel.
 #pragma once
 
 #include <optional>
 #include <vector>
 
+#include "absl/hash/hash.h"
 #include "compiler/domain/image.h"
 #include "compiler/domain/merged_columns.h"
 #include "compiler/schedule/contract/dot.h"
@@ -66,6 +68,14 @@ struct CpuSplit {
   // A block's panels in groups of equal width. There are several groups if an even split of the columns gives panels of
   // different widths.
   std::vector<Panels> panel_groups;
+  // Hashes the members on which the others depend. Splits of the same loops whose hashes are equal give the same code.
+  template <typename Hash>
+  friend Hash AbslHashValue(Hash hash, const CpuSplit& split) {
+    return Hash::combine(std::move(hash), split.mr, split.nr, split.row_tasks, split.column_tasks,
+                         split.outer_rows_per_task, split.outer_rows_per_block, split.row_tiles, split.panels,
+                         split.panels_per_task, split.panels_per_block, split.columns_per_block,
+                         split.image_rows_per_task, split.image_rows_per_block, split.k_block);
+  }
 };
 
 // Divides the loops. InvalidArgument where the tasks would not be equal.
@@ -135,5 +145,8 @@ struct CpuImageCopy {
   int64_t elements = 1;
 };
 CpuImageCopy image_copy_of(const CpuProduct& product, const CpuSplit& split);
+
+// Adds the effects of the choices that divide loops or pack operands (effects.cpp).
+void add_split_effects(Space& space, const Graph& group, const Domain& domain, const Machine& machine);
 
 }  // namespace wl

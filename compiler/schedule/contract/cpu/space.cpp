@@ -3,6 +3,7 @@
 
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/contract/cpu/product.h"
 #include "compiler/schedule/contract/extents.h"
 
 namespace wl {
@@ -332,6 +333,7 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
     return way != ways.end() && legal_contract(s, *way, machine);
   };
   add_contract_seeds(space, ways, machine);
+  add_split_effects(space, group, domain, machine);
   return space;
 }
 
