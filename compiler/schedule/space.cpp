@@ -38,10 +38,11 @@ std::string_view plan_1_kind(std::string_view kind) {
   return kind == "transpose" ? "map" : kind;
 }
 
-// Whether a name in a plan of version 1 belongs to an axis without effect. In that version, every map with strided
-// reads had the axes of transposes, although kernels that do not transpose never read them.
-bool had_no_effect(const Space& space, std::string_view name) {
-  return space.kind == "map" && (name == "tile_rows" || name == "order" || name == "staged");
+// Whether a name in a plan belongs to an axis that spaces had once and that had no effect. Column reductions, whose
+// tiles are in registers, had no loop to unroll. In version 1, every map with strided reads had the axes of transposes.
+bool had_no_effect(const Space& space, std::string_view name, bool old) {
+  if (name == "unroll") return space.kind == "columns" || space.kind == "stitched" || space.kind == "packed";
+  return old && space.kind == "map" && (name == "tile_rows" || name == "order" || name == "staged");
 }
 
 // Returns the part of a plan that follows its prefix; InvalidArgument if the plan has another prefix than the space.
@@ -238,7 +239,7 @@ absl::StatusOr<Point> Space::parse(std::string_view text) const {
     if (equals == absl::string_view::npos) return invalid("expected name=value, found \"", word, "\"");
     const std::string name(word.substr(0, equals)), value(word.substr(equals + 1));
     const Axis* axis = axis_in(text, name);
-    if (axis == nullptr && old && had_no_effect(*this, name)) continue;
+    if (axis == nullptr && had_no_effect(*this, name, old)) continue;
     if (axis == nullptr)
       return invalid("unknown axis \"", name, "\"", old ? " of a plan of version 1" : "", "; this space has ",
                      absl::StrJoin(axes, ", ", [](std::string* out, const Axis& a) { out->append(a.name); }));

@@ -156,6 +156,10 @@ void CpuRows::prefetch(PhaseCode& code) {
   const bool in_last_phase = schedule_[kPrefetchLastPhase] != 0;
   if (code.phase == 0) read_first_ = code.loads;
   if (distance == 0 || code.phase != (in_last_phase ? phases_.count - 1 : 0)) return;
+  const auto is_fetched = [&](const auto& load) {
+    return out_.kernel().tiles[load.second].layout.lanes() > 1 && moves_with_row(load.first);
+  };
+  if (std::none_of(read_first_.begin(), read_first_.end(), is_fetched)) return;
   // If rows are neighbours in memory, the chunk after the last one of a row is the first chunk of the next row, so
   // chunks are counted on across rows.
   const bool chunks = at_.tile_var() >= 0;
@@ -163,8 +167,9 @@ void CpuRows::prefetch(PhaseCode& code) {
   ahead.base += chunks ? 0 : distance;
   RowPlace place = at_.place_of(ahead);
   place.vector_base.base += chunks ? distance * at_.tile() : 0;
-  for (const auto& [access, tile] : read_first_) {
-    if (out_.kernel().tiles[tile].layout.lanes() == 1 || !moves_with_row(access)) continue;
+  for (const auto& load : read_first_) {
+    if (!is_fetched(load)) continue;
+    const auto& [access, tile] = load;
     Slice slice = at_.slice_of(out_.input_buffer(access.input), access, place, true);
     Instr instr = prefetch_instr(tile, std::move(slice), static_cast<int>(schedule_[kPrefetchLevel]));
     const auto last = std::find_if(code.inner.rbegin(), code.inner.rend(),

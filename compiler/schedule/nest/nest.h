@@ -12,6 +12,8 @@ namespace wl {
 Space space_map(const Graph& group, const Domain& domain, const Machine& machine);
 Space space_rows(const Graph& group, const Domain& domain, const Machine& machine);
 Space space_columns(const Graph& group, const Domain& domain, const Machine& machine);
+// Adds the effects of the choices that such a group's lowering on CPUs obeys only in part, or not at all.
+void add_cpu_nest_effects(Space& space, const Graph& group, const Domain& domain);
 // The search space of maps and column reductions on GPUs: a team of threads owns a tile along the vectorised axis.
 Space space_gpu_tiles(const Graph& group, const Domain& domain, const Machine& machine);
 // The search space of row reductions on GPUs: a team owns a row.

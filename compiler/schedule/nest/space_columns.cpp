@@ -17,7 +17,6 @@ Space space_columns(const Graph& group, const Domain& domain, const Machine& mac
   space.axes = {
       axis(kVector, {lanes}),
       axis(kTileVectors, {1, 2, 4, 8}, [&](int64_t t) { return (t - 1) * lanes < extent; }),
-      axis(kUnroll, {1, 2, 4, 8}),
       stream_axis(group, domain, machine),
       axis(kPrefetch, {0, 1, 2, 4}),
       axis(kPrefetchLevel, {1, 2}),
@@ -41,19 +40,19 @@ Space space_columns(const Graph& group, const Domain& domain, const Machine& mac
       if (s[kPrefetch] != 0 || s[kTasksPerThread] != 1 || s[kThreads] == 1 || !shares_out(shared, parts, 1))
         return false;
     }
-    if (s[kUnroll] > s[kTileVectors]) return false;  // a tile cannot be unrolled more often than it has vectors
     return s[kPrefetch] != 0 || s[kPrefetchLevel] == 1;
   };
+  add_cpu_nest_effects(space, group, domain);
   const int64_t threads = footprint(group) < 64 << 10 ? 1 : machine.threads;
   for (int64_t wanted : {machine.threads, 4 * machine.threads}) {
     const int64_t parts = blocks < machine.threads ? parts_for(space, blocks, wanted) : 1;
     if (parts > 1)
       for (int64_t tile : {8, 4, 2, 1})
-        add_seed(space, {{kTileVectors, tile}, {kUnroll, tile}, {kThreads, threads}, {kReductionBlocks, parts}});
+        add_seed(space, {{kTileVectors, tile}, {kThreads, threads}, {kReductionBlocks, parts}});
   }
   for (const auto& [height, tile] : {std::pair(8, 2), {4, 4}, {8, 1}, {4, 2}})
     add_seed(space, {{kTileVectors, tile}, {kRegisterRows, height}, {kThreads, threads}});
-  for (int64_t tile : {8, 4, 2, 1}) add_seed(space, {{kTileVectors, tile}, {kUnroll, tile}, {kThreads, threads}});
+  for (int64_t tile : {8, 4, 2, 1}) add_seed(space, {{kTileVectors, tile}, {kThreads, threads}});
   return space;
 }
 

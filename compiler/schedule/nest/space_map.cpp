@@ -59,6 +59,7 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
     if (strided && s[kUnroll] != 1 && s[kUnroll] * lanes > s[kTileElements]) return false;
     return s[kPrefetch] != 0 || s[kPrefetchLevel] == 1;
   };
+  add_cpu_nest_effects(space, group, domain);
   const int64_t bytes = footprint(group);
   const int64_t threads = bytes < 64 << 10 ? 1 : machine.threads;
   const bool cached = bytes <= cache_share(machine);

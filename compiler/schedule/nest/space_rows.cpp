@@ -147,6 +147,7 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
   space.kind = "rows";
   add_cpu_row_axes(space, group, domain, machine, of);
   space.legal = legal_cpu_rows(domain, machine);
+  add_cpu_nest_effects(space, group, domain);
   add_cpu_row_seeds(space, machine, of);
   return space;
 }

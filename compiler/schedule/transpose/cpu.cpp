@@ -16,8 +16,8 @@ class Transpose {
         domain_(domain),
         out_(group, machine),
         lanes_(machine.target->lanes),
-        rows_(tile_of(domain.second, schedule[kTileRows])),
-        columns_(tile_of(domain.vector, schedule[kTileColumns])),
+        rows_(transposed_tile(domain.atoms[domain.second].extent, schedule[kTileRows], lanes_)),
+        columns_(transposed_tile(domain.atoms[domain.vector].extent, schedule[kTileColumns], lanes_)),
         ahead_(schedule[kPrefetch]),
         level_(static_cast<int>(schedule[kPrefetchLevel])),
         rows_inner_(schedule[kRowsInnermost] == 1),
@@ -73,14 +73,6 @@ class Transpose {
   }
 
  private:
-  // The largest tile size in whole vectors that divides the extent and is at most `wanted`, but at least one vector.
-  int64_t tile_of(AtomId atom, int64_t wanted) const {
-    const int64_t extent = domain_.atoms[atom].extent;
-    int64_t tile = std::max<int64_t>(lanes_, std::min(extent, wanted) / lanes_ * lanes_);
-    while (extent % tile != 0) tile -= lanes_;
-    return tile;
-  }
-
   // Opens the loop over a block's tiles, and sets origin_, the place where a tile begins.
   void open_tiles(int64_t tasks) {
     const int64_t down = domain_.atoms[domain_.second].extent / rows_;
@@ -221,6 +213,12 @@ class Transpose {
 };
 
 }  // namespace
+
+int64_t transposed_tile(int64_t extent, int64_t wanted, int64_t lanes) {
+  int64_t tile = std::max<int64_t>(lanes, std::min(extent, wanted) / lanes * lanes);
+  while (extent % tile != 0) tile -= lanes;
+  return tile;
+}
 
 bool transposes(const Domain& domain, const Machine& machine) {
   if (domain.cls != LoopClass::kMap || domain.second < 0 || domain.vector < 0) return false;

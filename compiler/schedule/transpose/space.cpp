@@ -29,6 +29,11 @@ Space space_transpose(const Graph& group, const Domain& domain, const Machine& m
     if (s[kUnroll] != 1 && (s[kStaged] == 0 || s[kUnroll] * lanes > s[kTileColumns])) return false;
     return s[kPrefetch] != 0 || s[kPrefetchLevel] == 1;
   };
+  const auto tile = [lanes](int64_t extent) {
+    return [=](const Schedule&, int64_t wanted) { return transposed_tile(extent, wanted, lanes); };
+  };
+  space.add_effect(kTileRows, tile(domain.atoms[domain.second].extent));
+  space.add_effect(kTileColumns, tile(row));
   const int64_t bytes = footprint(group);
   const int64_t threads = bytes < 64 << 10 ? 1 : machine.threads;
   const bool cached = bytes <= cache_share(machine);

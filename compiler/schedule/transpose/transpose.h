@@ -15,6 +15,9 @@ namespace wl {
 // be multiples of the number of lanes, and every output must be computed or be a plain copy of an input. Other maps
 // are lowered as loops with strided loads.
 bool transposes(const Domain& domain, const Machine& machine);
+// Returns the extent of a tile along a loop of `extent` elements: the largest number of whole vectors that divides the
+// loop and has at most `wanted` elements, but at least one vector.
+int64_t transposed_tile(int64_t extent, int64_t wanted, int64_t lanes);
 Space space_transpose(const Graph& group, const Domain& domain, const Machine& machine);
 absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
                                        const Machine& machine);

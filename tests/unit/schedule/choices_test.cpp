@@ -146,5 +146,18 @@ TEST(Choices, PlansOfVersion1MeanWhatTheyMeant) {
               HasSubstr("unknown axis \"band\" of a plan of version 1; this space has vector, tile_columns"));
 }
 
+// Column reductions once had the choice unroll, which changed nothing.
+TEST(Plans, MayNameAnAxisThatHadNoEffect) {
+  Machine machine = test_machine();
+  machine.target = target_named("cpu:avx512").value();
+  const Graph graph =
+      graph_of("graph {\n%0 = input \"x\" : f32[100,64]\n%1 = reduce_sum %0 axes=[0] : f32[64]\noutput \"y\" %1\n}");
+  const Space space = space_of(graph, analyze(graph, machine).value(), machine).value();
+  const std::string plan = space.text(space.seeds[0]);
+  ASSERT_THAT(plan, HasSubstr("class=columns "));
+  EXPECT_EQ(*space.parse(plan + " unroll=4"), space.seeds[0]);
+  EXPECT_FALSE(space.parse(plan + " unrolled=4").ok());
+}
+
 }  // namespace
 }  // namespace wl

@@ -24,7 +24,7 @@ TEST(SpaceLower, LegalPointsLower) {
     ASSERT_TRUE(space.ok()) << space.status();
     std::vector<Point> points = space->seeds;
     uint64_t number = 0;
-    const uint64_t every = std::max<uint64_t>(1, space->count() / 6);
+    const uint64_t every = std::max<uint64_t>(1, space->count() / 8);
     space->enumerate([&](const Point& point) {
       if (number++ % every == seed % every) points.push_back(point);
       return true;
