@@ -117,13 +117,13 @@ TEST(Compiled, TurnedTilesOfAnyHeightMeanTheirGraph) {
     const std::string shape = cat("f32[", filters == 32 ? 2 : 1, ",", filters);
     const std::string weights = cat("f32[", filters == 32 ? 2 : 1, ",5,3,3,", filters);
     const Graph group =
-        parse(cat("graph {\n  %0 = input \"x\" : f32[5,3,7] normal(0,1)\n  %1 = input \"w\" : ", weights,
+        parse(cat("graph {\n  %0 = input \"x\" : f32[5,3,13] normal(0,1)\n  %1 = input \"w\" : ", weights,
                   "] normal(0,1)\n  %2 = input \"bias\" : ", shape, R"(] normal(0,1)
-  %3 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[5,5,9]
-  %4 = window %3 axes=[1,2] params=[3,1,1,3,1,1] : f32[5,3,7,3,3]
+  %3 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[5,5,15]
+  %4 = window %3 axes=[1,2] params=[3,1,1,3,1,1] : f32[5,3,13,3,3]
   %5 = contract %4 %1 "kmoli,nkliu->numo" : )",
-                  shape, ",3,7]\n  %6 = broadcast %2 dims=[0,1] : ", shape, ",3,7]\n  %7 = add %5 %6 : ", shape,
-                  ",3,7]\n  output \"y\" %7\n}"))
+                  shape, ",3,13]\n  %6 = broadcast %2 dims=[0,1] : ", shape, ",3,13]\n  %7 = add %5 %6 : ", shape,
+                  ",3,13]\n  output \"y\" %7\n}"))
             .value();
     const int64_t number = checks.group(group).value();
     for (const std::string& target : testing::runnable_targets()) {
