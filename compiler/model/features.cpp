@@ -6,6 +6,7 @@
 #include "compiler/ir/ops.h"
 #include "compiler/kernel/var_values.h"
 #include "compiler/model/cpu_cost.h"
+#include "compiler/model/gpu_cost.h"
 #include "compiler/model/polydl.h"
 #include "compiler/model/rates.h"
 
@@ -180,8 +181,13 @@ void count_cpu(Facts& facts) {
   facts.ns = std::max(1.0, cpu_ns(facts.work, facts.cost));
 }
 
-// The model of DeepCuts (PLDI 2021): the kernel takes the time of its scarcest resource, on the multiprocessor with
-// most blocks. The time is longer if too few threads are resident to hide latency.
+bool is_nest(const Kernel& kernel) {
+  return kernel.name == "map" || kernel.name == "rows" || kernel.name == "columns" || kernel.name == "transpose";
+}
+
+// The model of DeepCuts (PLDI 2021), for all but loop nests, which have a model of their own: the kernel takes the time
+// of its scarcest resource, on the multiprocessor with most blocks. The time is longer if too few threads are resident
+// to hide latency.
 void price_gpu(Facts& facts) {
   const Kernel& kernel = facts.kernel;
   const Gpu& gpu = facts.machine.target->gpu;
@@ -200,7 +206,9 @@ void price_gpu(Facts& facts) {
   // The model assumes that all latency is hidden if at least half of the threads that a multiprocessor can hold are
   // resident.
   const double hidden = std::min(1.0, facts.occupancy * 2);
-  facts.ns = rates.launch_us * 1000 + std::max({memory, shared, waves / lanes}) / std::max(0.05, hidden);
+  facts.ns = is_nest(kernel)
+                 ? gpu_nest_ns(kernel, facts.machine)
+                 : rates.launch_us * 1000 + std::max({memory, shared, waves / lanes}) / std::max(0.05, hidden);
 }
 
 struct Feature {

@@ -21,9 +21,9 @@ inline constexpr int kFeaturesVersion = 1;
 struct Features {
   std::string kind;           // family of the target and class of the kernel, such as "cpu/rows"; each kind has a model
   std::vector<float> values;  // the value of each feature, in the order of feature_names()
-  // The time of a launch in ns that an analytic model predicts: for contractions on CPUs the model of cpu_cost.h; on
-  // GPUs the cost of a launch plus the longest of the times for device memory, shared memory and issue slots. It is 0
-  // if no analytic model ranks kernels of this kind.
+  // The time of a launch in ns that an analytic model predicts: for contractions on CPUs the model of cpu_cost.h, for
+  // loop nests on GPUs that of gpu_cost.h; for other kernels on GPUs the cost of a launch plus the longest of the times
+  // for device memory, shared memory and issue slots. It is 0 if no analytic model ranks kernels of this kind.
   double analytic_ns = 0;
 };
 const std::vector<std::string_view>& feature_names();  // the names in the table kFeatures (features.cpp)

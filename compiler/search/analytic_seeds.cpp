@@ -7,6 +7,7 @@
 
 #include "compiler/kernel/verify.h"
 #include "compiler/model/cpu_cost.h"
+#include "compiler/model/gpu_cost.h"
 #include "compiler/model/pipeline.h"
 #include "compiler/schedule/lower/lower.h"
 
@@ -134,6 +135,29 @@ void order_by_pipeline(const Graph& group, const Domain& domain, const Machine& 
            lowered_in(group, domain, machine, space), space, kSeeds / 2);
 }
 
+bool is_gpu_nest(const Domain& domain, const Machine& machine, const Space&) {
+  const bool is_nest =
+      domain.cls == LoopClass::kMap || domain.cls == LoopClass::kRows || domain.cls == LoopClass::kColumns;
+  return is_nest && machine.target->is_gpu();
+}
+
+// The model was held against schedules like the former seeds, so these are put in its order and come first. The one
+// that it finds from the best of them is the second.
+void order_by_gpu_nest(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
+  const Lowered lowered = lowered_in(group, domain, machine, space);
+  Prices prices(space, [&](const Point& point) {
+    const auto kernel = lowered(point);
+    return kernel.ok() ? gpu_nest_ns(*kernel, machine) : kWorst;
+  });
+  std::stable_sort(space.seeds.begin(), space.seeds.end(),
+                   [&](const Point& a, const Point& b) { return prices.of(a) < prices.of(b); });
+  walk(space, space.seeds[0], prices);
+  const Point best = prices.ranked()[0];
+  if (std::find(space.seeds.begin(), space.seeds.end(), best) == space.seeds.end())
+    space.seeds.insert(space.seeds.begin() + 1, best);
+  if (space.seeds.size() > kSeeds) space.seeds.resize(kSeeds);
+}
+
 constexpr SeedModel kSeedModels[] = {
     {"ranker", "contractions on CPUs, by what the learned model expects",
      [](const Domain& domain, const Machine& machine, const Space& space) {
@@ -149,6 +173,7 @@ constexpr SeedModel kSeedModels[] = {
        return domain.cls == LoopClass::kContract && machine.target->is_gpu();
      },
      order_by_pipeline},
+    {"nest", "loop nests on GPUs, by what their blocks move and wait for", is_gpu_nest, order_by_gpu_nest},
 };
 
 }  // namespace

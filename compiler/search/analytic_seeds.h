@@ -20,7 +20,7 @@ struct SeedModel {
   // Replaces space.seeds by the model's seeds. At least one of the former seeds stays.
   void (*order)(const Graph& group, const Domain& domain, const Machine& machine, Space& space);
 };
-std::span<const SeedModel> seed_models();  // returns the rows of kSeedModels: ranker, cpu_cost, pipeline
+std::span<const SeedModel> seed_models();  // returns the rows of kSeedModels: ranker, cpu_cost, pipeline, nest
 
 // Replaces space.seeds by those of the first model that applies and is not named in `without`. If no model applies, the
 // space keeps its seeds.

@@ -7,6 +7,7 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/kernel/verify.h"
+#include "compiler/model/gpu_cost.h"
 #include "compiler/model/pipeline.h"
 #include "compiler/schedule/lower/lower.h"
 
@@ -109,11 +110,30 @@ TEST(AnalyticSeeds, TheLearnedModelIsAskedFirst) {
 }
 
 TEST(AnalyticSeeds, OthersKeepTheirOwn) {
-  for (const auto& [text, target] : {std::pair{kRows, "cpu:avx512"}, {kRows, "cuda:sm_90a"}}) {
-    Opened group = open(text, target);
+  Opened group = open(kRows, "cpu:avx512");
+  const std::vector<Point> own = group.space.seeds;
+  order_seeds(group.graph, group.domain, group.machine, group.space);
+  EXPECT_EQ(group.space.seeds, own);
+}
+
+// For loop nests on GPUs, the former seeds are put in the model's order, and the best schedule that the model finds is
+// the second.
+TEST(AnalyticSeeds, OfNestsOnLanesAreInTheOrderOfTheirModel) {
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a", "hip:gfx942"}) {
+    Opened group = open(kRows, target);
     const std::vector<Point> own = group.space.seeds;
     order_seeds(group.graph, group.domain, group.machine, group.space);
-    EXPECT_EQ(group.space.seeds, own);
+    const std::vector<Point>& seeds = group.space.seeds;
+    EXPECT_LE(seeds.size(), 8u);
+    EXPECT_NE(std::find(own.begin(), own.end(), seeds[0]), own.end());
+    const auto ns = [&](const Point& point) {
+      return gpu_nest_ns(*lower(group.graph, group.domain, group.space.schedule(point), group.machine), group.machine);
+    };
+    for (const Point& seed : own) EXPECT_LE(ns(seeds[0]), ns(seed)) << target;
+    for (const Point& seed : seeds) {
+      EXPECT_TRUE(group.space.is_legal(seed)) << group.space.text(seed);
+      EXPECT_LE(ns(seeds[1]), ns(seed)) << target;
+    }
   }
 }
 
