@@ -6,6 +6,7 @@
 #include "compiler/domain/reads.h"
 #include "compiler/model/rates.h"
 #include "compiler/schedule/contract/contract.h"
+#include "compiler/target/matrix.h"
 
 namespace wl {
 namespace {
@@ -20,6 +21,9 @@ constexpr double kSharedBytesPerNs = 200;  // rate of a multiprocessor's shared 
 constexpr double kJoinNs = 3000;
 // Number of warp schedulers of a multiprocessor; the warps of one scheduler hide each other's latency.
 constexpr double kIssuers = 4;
+// Cycles that a warp takes to order an asynchronous copy for each of its lanes, with the address, and the bytes of the
+// largest such copy of a lane. On an H200, a step that one warp copied took 20 cycles for each of its orders.
+constexpr double kCopyCycles = 18, kCopyBytes = 16;
 
 // Numbers of different row tiles (of the left operand) and column tiles (of the right operand) that `blocks`
 // neighbouring blocks read in all.
@@ -69,6 +73,73 @@ Loads loads_of(const Schedule& s, const ProductExtents& product, const Machine& 
   return out;
 }
 
+// A step along K of a block whose tiles have arrived in shared memory.
+struct Step {
+  double products_ns = 0;  // time for multiplying
+  double shared_ns = 0;    // time for reading shared memory
+  double ns = 0;           // time of the whole step
+  // Time that ordering the asynchronous copies of a later step takes, if copying waves of their own do that.
+  double orders_ns = 0;
+};
+
+// The bytes of the elements of both factors in shared memory.
+double factor_bytes(const Schedule& s, const ProductExtents& product) {
+  const std::optional<MatrixOp> matrix = matrix_of(s);
+  return static_cast<double>(matrix ? size_of(info(*matrix).left) : product.bytes);
+}
+
+// `beside`: how many blocks share the multiprocessor.
+Step step_of(const Schedule& s, const ProductExtents& product, const Machine& machine, double beside) {
+  const Gpu& gpu = machine.target->gpu;
+  const Arithmetic& arithmetic = machine.target->arithmetic;
+  const std::optional<MatrixOp> matrix = matrix_of(s);
+  const double slots_per_ns = rates_of(machine).slots_per_ns / std::max(1, machine.multiprocessors());
+  const auto tile_rows = static_cast<double>(rows_of_tile(s)), tile_columns = static_cast<double>(columns_of_tile(s));
+  const auto step = static_cast<double>(s[kStepK]), threads = static_cast<double>(contract_threads(s));
+  const double bytes = factor_bytes(s, product), warps = threads / gpu.wave;
+  const double fma_per_ns =
+      slots_per_ns * (matrix ? matrix_rate(*matrix, *machine.target)
+                             : arithmetic.multiply_adds(product.dtype, product.dtype, product.dtype));
+  const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // ns of a block's products for one element along K
+  // Bytes that are read from shared memory for one element of the depth (the reduced axis). Without matrix
+  // instructions, lanes that read the same word are served together.
+  const double shared_bytes =
+      threads * (matrix ? 4 * static_cast<double>(matrix_words(*matrix, s[kThreadRows], s[kThreadColumns])) /
+                              static_cast<double>(info(*matrix).k)
+                        : static_cast<double>(s[kThreadRows] + s[kThreadColumns]) * bytes / 2);
+  Step out;
+  out.products_ns = step * compute_ns;
+  out.shared_ns = step * shared_bytes / kSharedBytesPerNs;
+  const double hiding = std::max(1.0, warps / kIssuers);  // warps of one scheduler
+  if (matrix && multiplies_in_memory(*matrix)) {
+    // The warps read the left factor of a step into registers first, which only other blocks hide; the instructions
+    // read the right one themselves.
+    const WaveTile group = wave_tile(*matrix, s[kThreadRows], s[kThreadColumns]);
+    const double left_bytes = step * tile_rows * tile_columns / static_cast<double>(group.columns) * bytes;
+    out.ns = out.products_ns + left_bytes / kSharedBytesPerNs / beside;
+  } else {
+    const double unrolled = matrix || s[kUnrollK] > 1 || s[kRegisterStages] > 1 ? 2 : 1;
+    const double at_once = matrix ? static_cast<double>(info(*matrix).k) : 1;  // elements along K that one read covers
+    out.ns = pipelined_ns(kSharedNs + at_once * shared_bytes / kSharedBytesPerNs, at_once * compute_ns, step / at_once,
+                          unrolled, hiding);
+  }
+  out.ns = std::max(out.ns, out.shared_ns) + kBarrierNs / beside;
+  // With one register stage, a step's first reads from shared memory are issued only after the barrier, so nothing
+  // hides their latency.
+  if (s[kRegisterStages] == 1) out.ns += kSharedNs / (beside * hiding);
+  const double step_bytes = step * (tile_rows + tile_columns) * bytes;
+  if (s[kAsyncCopies] == 0) out.ns += step_bytes / kSharedBytesPerNs;  // lanes that compute also copy the tiles
+  // One thread orders the copy of a whole box. All lanes of the warps that copy order other asynchronous copies; where
+  // these are the warps that compute, only other blocks hide that.
+  if (s[kAsyncCopies] == 0 || s[kTma] != 0) return out;
+  const double orders_ns = step_bytes / kCopyBytes * kCopyCycles * kIssuers / slots_per_ns;
+  if (s[kCopyingWaves] > 0)
+    out.orders_ns = orders_ns / static_cast<double>(s[kCopyingWaves]);
+  else
+    out.ns += orders_ns / warps / beside;
+  return out;
+}
+
 // Returns the number of elements that an operand of the contraction has in memory, divided by the number of elements
 // that the loops read of it; at most 1. It is below 1 where windows overlap.
 double fresh_share(const Graph& group, const Domain& domain, int position) {
@@ -111,9 +182,8 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
   const Rates rates = rates_of(machine);
   const double units = std::max(1, machine.multiprocessors());
   const auto tile_rows = static_cast<double>(rows_of_tile(s)), tile_columns = static_cast<double>(columns_of_tile(s));
-  const std::optional<MatrixOp> matrix = matrix_of(s);
   const auto step = static_cast<double>(s[kStepK]);
-  const auto bytes = static_cast<double>(matrix ? size_of(info(*matrix).left) : product.bytes);
+  const double bytes = factor_bytes(s, product);
   const int64_t threads = contract_threads(s), in_block = threads + s[kCopyingWaves] * gpu.wave;
   const SharedRound shared_round = wl::shared_round(s, product.loops.tiles(s), machine);
   const bool persistent = s[kPersistent] > 0;
@@ -128,30 +198,7 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
   const double wave = std::min(blocks, units * beside), waves = std::ceil(blocks / (units * beside));
 
   // The times below are for one block alone on a multiprocessor; `beside` blocks that share it take longer.
-  const Arithmetic& arithmetic = machine.target->arithmetic;
-  const double fma_per_ns = rates.slots_per_ns / units *
-                            (matrix ? matrix_rate(*matrix, *machine.target)
-                                    : arithmetic.multiply_adds(product.dtype, product.dtype, product.dtype));
-  const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // ns of a block's products for one element along K
-  const double warps = static_cast<double>(threads) / gpu.wave;
-  // Bytes that are read from shared memory for one element of the depth (the reduced axis). Without matrix
-  // instructions, lanes that read the same word are served together.
-  const double shared_bytes =
-      static_cast<double>(threads) *
-      (matrix ? 4 * static_cast<double>(matrix_words(*matrix, s[kThreadRows], s[kThreadColumns])) /
-                    static_cast<double>(info(*matrix).k)
-              : static_cast<double>(s[kThreadRows] + s[kThreadColumns]) * bytes / 2);
-  const double unrolled = matrix || s[kUnrollK] > 1 || s[kRegisterStages] > 1 ? 2 : 1;
-  const double at_once = matrix ? static_cast<double>(info(*matrix).k) : 1;  // elements along K that one read covers
-  double use_ns = pipelined_ns(kSharedNs + at_once * shared_bytes / kSharedBytesPerNs, at_once * compute_ns,
-                               step / at_once, unrolled, std::max(1.0, warps / kIssuers));
-  use_ns = std::max(use_ns, step * shared_bytes / kSharedBytesPerNs) + kBarrierNs / beside;
-  // With one register stage, a step's first reads from shared memory are issued only after the barrier, so nothing
-  // hides their latency.
-  if (s[kRegisterStages] == 1) use_ns += kSharedNs / (beside * std::max(1.0, warps / kIssuers));
-  if (s[kAsyncCopies] == 0)
-    use_ns += step * (tile_rows + tile_columns) * bytes / kSharedBytesPerNs;  // lanes that compute also copy the tiles
-
+  const Step use = step_of(s, product, machine, beside);
   const Loads loads = loads_of(s, product, machine, bytes, wave);
   const double turns = std::ceil(product.depth / step / parts);
   const double stored = tile_rows * tile_columns * bytes / (rates.memory_bytes_per_ns / units);
@@ -161,8 +208,8 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
     return shared == 1 ? 0 : kJoinNs + sums * (1 + shared) / (rates.home_of(tiles * shared * sums) / units);
   };
   const auto loop = [&](double steps) {
-    return beside * std::max(pipelined_ns(loads.ns, use_ns, steps, static_cast<double>(s[kStages]), beside),
-                             steps * std::max({loads.memory, loads.cache, loads.l2, use_ns}));
+    return beside * std::max(pipelined_ns(loads.ns, use.ns, steps, static_cast<double>(s[kStages]), beside),
+                             steps * std::max({loads.memory, loads.cache, loads.l2, use.ns, use.orders_ns}));
   };
   double rest = 0;
   if (shared_round.tiles > 0) {
@@ -176,12 +223,12 @@ GpuContractTime gpu_contract_time(const Schedule& s, const ProductExtents& produ
   const double begins = persistent && s[kCopyingWaves] > 0 ? 1 : waves;
   return {rates.launch_us * 1000 + begins * loads.ns +
               waves * (loop(turns) + beside * (stored / parts + joined(blocks / parts, parts))) + rest,
-          step * compute_ns,
-          step * shared_bytes / kSharedBytesPerNs,
+          use.products_ns,
+          use.shared_ns,
           loads.l2,
           loads.cache,
           loads.memory,
-          use_ns,
+          use.ns,
           turns,
           beside,
           waves};
