@@ -52,6 +52,8 @@ void add_cpu_nest_effects(Space& space, const Graph& group, const Domain& domain
   const auto fetches = [=](const Schedule& s) {
     return facts.reads_vectors && (facts.moves_by_row || (is_parallel && tile_of(s) < extent));
   };
+  // A tile holds a whole row at most.
+  space.add_effect(kTileElements, [=](const Schedule&, int64_t tile) { return std::min(tile, extent); });
   space.add_effect(kPrefetch, [=](const Schedule& s, int64_t ahead) { return fetches(s) ? ahead : 0; });
   space.add_effect(kPrefetchLevel,
                    [=](const Schedule& s, int64_t level) { return s[kPrefetch] > 0 && fetches(s) ? level : 1; });

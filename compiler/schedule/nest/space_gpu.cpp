@@ -133,13 +133,17 @@ void add_nest_effects(Space& space, const Graph& group, const Domain& domain, co
   };
   Streams loads, stores;
   const std::vector<NodeId> once = inputs_read_once(group, domain);
+  const auto add_load = [&](const Access& access) {
+    if (std::find(once.begin(), once.end(), access.input) != once.end()) loads.add(access, domain.vector);
+  };
   for (const std::vector<Domain::Operand>& operands : domain.operands)
-    for (const Domain::Operand& operand : operands)
-      if (std::find(once.begin(), once.end(), operand.access.input) != once.end())
-        loads.add(operand.access, domain.vector);
-  for (const Domain::Store& store : domain.stores) stores.add(store.access, domain.vector);
+    for (const Domain::Operand& operand : operands) add_load(operand.access);
+  for (const Domain::Store& store : domain.stores) {
+    if (store.source < 0 && store.pieces.empty()) add_load(store.copy);
+    stores.add(store.access, domain.vector);
+  }
   for (const auto& [choice, streams] : {std::pair{kStreamLoads, loads}, {kStreamStores, stores}})
-    space.add_effect(choice, [streams](const Schedule& s, int64_t value) {
+    space.add_effect(choice, [streams = streams](const Schedule& s, int64_t value) {
       return s[kVector] == 1 ? value * streams.elements : value * streams.vectors;
     });
   add_residency_effect(space, machine, [](const Schedule& s) { return s[kTeam] * s[kTeams]; });

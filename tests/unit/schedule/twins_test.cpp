@@ -12,6 +12,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/golden/groups.h"
+#include "tests/unit/domain/domain_testing.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
@@ -21,7 +22,8 @@ namespace {
 
 // The kinds of twins that spaces on CPUs still have. Whether the code has a loop over vectors that could be unrolled,
 // or could have several accumulators, is known only when the kernel is printed (compiler/emit/stretch.h).
-const std::set<std::string> kKnownOnCpus = {"map unroll", "transpose unroll", "stitched accumulators"};
+const std::set<std::string> kKnownOnCpus = {"map unroll", "transpose unroll", "stitched unroll",
+                                            "stitched accumulators"};
 
 // How many pairs of neighbours were compared, and how many were the same kernel, by the choice in which they differ.
 struct Tally {
@@ -125,6 +127,20 @@ TEST(Twins, OfGoldens) {
       const int points = static_cast<int>(testing::scaled(40));
       count_twins(*graph, golden.name, testing::machine_with(target), points, tally);
     }
+  print_tally(tally);
+  EXPECT_TRUE(tally.twins.empty()) << "points that print the same kernel";
+  EXPECT_EQ(tally.other_kernels, "") << "a plan is read as one with another kernel";
+  EXPECT_GT(tally.alike, 50);
+  EXPECT_GT(tally.pairs, 1000);
+}
+
+// Graphs that are one loop nest.
+TEST(Twins, OfRandomNests) {
+  Tally tally;
+  for (uint64_t seed = 1; seed <= static_cast<uint64_t>(testing::scaled(500)); ++seed) {
+    const Graph graph = random_domain_graph(seed);
+    for (const char* target : kTargets) count_twins(graph, cat("seed ", seed), testing::machine_with(target), 4, tally);
+  }
   print_tally(tally);
   EXPECT_TRUE(tally.twins.empty()) << "points that print the same kernel";
   EXPECT_EQ(tally.other_kernels, "") << "a plan is read as one with another kernel";
