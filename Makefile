@@ -157,6 +157,7 @@ lint: python
 	$(call configure_and_build,release,tests)
 	python3 tests/checks/layers.py
 	python3 tests/checks/sizes.py
+	python3 tests/checks/classes.py
 	python3 tests/checks/format.py || [ $$? -eq 77 ]  # 77: another release of clang-format is here
 	python3 tests/checks/tidy.py --build build/release --jobs $(JOBS)
 
