@@ -41,8 +41,11 @@ struct ProductLoops {
   // Return the number of tiles along the rows, or along the columns, under a schedule.
   int64_t row_tiles(const Schedule& schedule) const;
   int64_t column_tiles(const Schedule& schedule) const;
-  // The number of tiles along the innermost loop of the rows, which raster_rows must divide.
+  // The number of tiles along the innermost loop of the rows, which raster_rows must divide; and the number of tiles of
+  // columns that blocks walk before the next raster_rows tiles of rows. Loops of which a tile has one iteration run
+  // around all of these.
   int64_t last_row_tiles(const Schedule& schedule) const;
+  int64_t raster_columns(const Schedule& schedule) const;
   int64_t tiles(const Schedule& schedule) const { return row_tiles(schedule) * column_tiles(schedule) * outer; }
 };
 ProductLoops product_loops(const Domain& domain);

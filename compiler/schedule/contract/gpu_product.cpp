@@ -197,7 +197,7 @@ bool is_legal_on_gpu(const Schedule& s, const Machine& machine, const GpuProduct
   if (async ? s[kStages] < 2 : s[kStages] > 2) return false;
   if (s[kPersistent] > 0 && (s[kMinBlocks] == 0 || product.tiles(s) <= blocks_at_once(s, machine))) return false;
   if (!legal_shares(s, machine, product)) return false;
-  if (s[kRasterRows] > 1 && (product.last_row_tiles(s) % s[kRasterRows] != 0 || product.column_tiles(s) == 1))
+  if (s[kRasterRows] > 1 && (product.last_row_tiles(s) % s[kRasterRows] != 0 || product.raster_columns(s) == 1))
     return false;
   if (s[kCopyingWaves] > 0 && (!product.copies_alongside(s) || product.depth < 2 * s[kStepK])) return false;
   if (s[kTma] > 0 && (s[kCopyingWaves] == 0 || !chosen || !multiplies_in_memory(*chosen) || !product.boxes))

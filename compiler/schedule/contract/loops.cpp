@@ -41,6 +41,13 @@ int64_t ProductLoops::column_tiles(const Schedule& s) const {
   return tiles_along(s, columns, kColumnLoops);
 }
 
+int64_t ProductLoops::raster_columns(const Schedule& s) const {
+  int64_t tiles = 1;
+  for (size_t i = 0; i < kColumnLoops.size(); ++i)
+    if (i == 0 || s[kColumnLoops[i]] > 1) tiles *= quotient_up(columns[i], s[kColumnLoops[i]]);
+  return tiles;
+}
+
 AtomId step_loop(const Domain& domain, int64_t vector) {
   AtomId best = -1;
   int64_t most = -1;

@@ -52,6 +52,14 @@ void add_cpu_nest_effects(Space& space, const Graph& group, const Domain& domain
   const auto fetches = [=](const Schedule& s) {
     return facts.reads_vectors && (facts.moves_by_row || (is_parallel && tile_of(s) < extent));
   };
+  // The rows that a block has, where a row is one point of the parallel loops with a tile of the vectorised axis.
+  const int64_t outer = extent_of(domain, domain.parallel) / (is_parallel ? std::max<int64_t>(1, extent) : 1);
+  space.add_effect(kTasksPerThread, [=](const Schedule& s, int64_t tasks) -> int64_t {
+    if (s[kRegisterRows] > 1 || s[kCacheBlockRows] > 0) return -tasks;
+    const int64_t tile = std::max<int64_t>(1, tile_of(s)), blocks = std::max<int64_t>(1, s[kThreads] * tasks);
+    const int64_t rows = outer * (is_parallel ? (extent + tile - 1) / tile : 1);
+    return (rows + blocks - 1) / blocks;
+  });
   // A tile holds a whole row at most.
   space.add_effect(kTileElements, [=](const Schedule&, int64_t tile) { return std::min(tile, extent); });
   space.add_effect(kPrefetch, [=](const Schedule& s, int64_t ahead) { return fetches(s) ? ahead : 0; });
