@@ -32,16 +32,20 @@ def check_objects(scratch):
         # `get` reports that the object is lost or damaged. `tune` compiles the kernel again, without a new search.
         said = scratch.run("warploom", "get", graph, "--store", store, expect=3).err
         expect("is lost or damaged" in said and "run `warploom tune" in said, said)
-        trials = count(store, "trials WHERE phase = 0")
+        trials = trials_of(store)
         scratch.run(*tune)
-        expect(count(store, "trials WHERE phase = 0") == trials, f"{damage}: it was searched again")
+        # On a busy machine, the second job may find the covers closer than the first did, and search groups of another cover. What was searched
+        # before is not searched again.
+        again = {key: made for key, made in trials_of(store).items() if key in trials}
+        expect(trials and again == trials, f"{damage}: searched again: {trials} trials became {again}")
         scratch.run("warploom", "run", out, "--check")
         scratch.run("warploom", "get", graph, "--store", store, "--out", out)
 
 
-def count(store, of):
+def trials_of(store):
+    """Returns the number of trials of each group."""
     with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as database:
-        return database.execute(f"SELECT count(*) FROM {of}").fetchone()[0]
+        return dict(database.execute("SELECT key, count(*) FROM trials JOIN searches ON searches.id = search_id WHERE phase = 0 GROUP BY key"))
 
 
 def check_turns(scratch):
