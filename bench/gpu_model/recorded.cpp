@@ -121,19 +121,11 @@ class Judge {
   explicit Judge(bool prints_plans) : prints_plans_(prints_plans) {}
 
   absl::Status add(const std::string& path) {
-    std::ifstream file(path);
-    const Json recording = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-    if (!recording.is_object() || !recording.contains("workloads"))
-      return absl::InvalidArgumentError(cat(path, ": not a recording of tools/device_check.py"));
-    Machine machine;
-    WL_ASSIGN_OR_RETURN(machine.target, target_named(recording.value("target", std::string())));
-    const std::vector<DeviceWorkload> known = device_workloads(/*quick=*/false);
-    for (const Json& recorded : recording["workloads"]) {
-      const auto name = recorded.value("name", std::string());
-      const auto at = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.name == name; });
-      if (at != known.end()) add_workload(name, plans_of(recorded, *at, machine));
+    try {
+      return add_recording(path);
+    } catch (const Json::exception& error) {
+      return absl::InvalidArgumentError(cat(path, ": not a recording of tools/device_check.py: ", error.what()));
     }
-    return absl::OkStatus();
   }
 
   void print() const {
@@ -151,6 +143,23 @@ class Judge {
   }
 
  private:
+  absl::Status add_recording(const std::string& path) {
+    std::ifstream file(path);
+    const Json recording = Json::parse(file);
+    if (!recording.is_object() || !recording.contains("workloads"))
+      return absl::InvalidArgumentError(cat(path, ": not a recording of tools/device_check.py"));
+    Machine machine;
+    WL_ASSIGN_OR_RETURN(machine.target, target_named(recording.value("target", std::string())));
+    if (!machine.target->is_gpu()) return absl::InvalidArgumentError(cat(path, ": of a CPU"));
+    const std::vector<DeviceWorkload> known = device_workloads(/*quick=*/false);
+    for (const Json& recorded : recording["workloads"]) {
+      const auto name = recorded.value("name", std::string());
+      const auto at = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.name == name; });
+      if (at != known.end()) add_workload(name, plans_of(recorded, *at, machine));
+    }
+    return absl::OkStatus();
+  }
+
   void add_workload(const std::string& name, const std::vector<Timed>& plans) {
     if (plans.size() < kLeastPlans) return;
     plans_ += plans.size();
