@@ -159,8 +159,9 @@ TEST_F(Uses, AnExceptionEndsNothing) {
 
 // A process that a fork made has no thread of its parent's. It reports its own programs, and ends.
 TEST_F(Uses, AForkedProcessReportsOnItsOwn) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the thread sanitizer allows no thread after a fork of a process with threads";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  // The child of the address sanitizer may inherit a lock of its allocator that a thread of the parent held.
+  GTEST_SKIP() << "the sanitizers allow no thread after a fork of a process with threads";
 #endif
   const auto meter = std::make_shared<UseMeter>(program_);
   std::atomic<int> calls = 0;
