@@ -114,6 +114,14 @@ void print_tally(const Tally& tally) {
     std::printf("%s: %ld\n  %s\n", which.c_str(), static_cast<long>(twins.first), twins.second.c_str());
 }
 
+void expect_no_twins(const Tally& tally) {
+  print_tally(tally);
+  EXPECT_TRUE(tally.twins.empty()) << "points that print the same kernel";
+  EXPECT_EQ(tally.other_kernels, "") << "a plan is read as one with another kernel";
+  EXPECT_GT(tally.alike, 50);
+  EXPECT_GT(tally.pairs, 1000);
+}
+
 constexpr const char* kTargets[] = {"cpu:avx512",  "cpu:avx2",   "cpu:amx",    "cuda:sm_80",
                                     "cuda:sm_90a", "hip:gfx942", "hip:gfx1100"};
 
@@ -127,11 +135,7 @@ TEST(Twins, OfGoldens) {
       const int points = static_cast<int>(testing::scaled(40));
       count_twins(*graph, golden.name, testing::machine_with(target), points, tally);
     }
-  print_tally(tally);
-  EXPECT_TRUE(tally.twins.empty()) << "points that print the same kernel";
-  EXPECT_EQ(tally.other_kernels, "") << "a plan is read as one with another kernel";
-  EXPECT_GT(tally.alike, 50);
-  EXPECT_GT(tally.pairs, 1000);
+  expect_no_twins(tally);
 }
 
 // Graphs that are one loop nest.
@@ -141,11 +145,7 @@ TEST(Twins, OfRandomNests) {
     const Graph graph = random_domain_graph(seed);
     for (const char* target : kTargets) count_twins(graph, cat("seed ", seed), testing::machine_with(target), 4, tally);
   }
-  print_tally(tally);
-  EXPECT_TRUE(tally.twins.empty()) << "points that print the same kernel";
-  EXPECT_EQ(tally.other_kernels, "") << "a plan is read as one with another kernel";
-  EXPECT_GT(tally.alike, 50);
-  EXPECT_GT(tally.pairs, 1000);
+  expect_no_twins(tally);
 }
 
 TEST(Twins, OfRandomProducts) {
@@ -154,11 +154,7 @@ TEST(Twins, OfRandomProducts) {
     const Graph graph = parse(testing::ContractionText(seed, 2'000'000).text()).value();
     for (const char* target : kTargets) count_twins(graph, cat("seed ", seed), testing::machine_with(target), 4, tally);
   }
-  print_tally(tally);
-  EXPECT_TRUE(tally.twins.empty()) << "points that print the same kernel";
-  EXPECT_EQ(tally.other_kernels, "") << "a plan is read as one with another kernel";
-  EXPECT_GT(tally.alike, 50);
-  EXPECT_GT(tally.pairs, 1000);
+  expect_no_twins(tally);
 }
 
 }  // namespace

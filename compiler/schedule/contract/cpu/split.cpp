@@ -1,14 +1,11 @@
 // How a schedule divides the loops of a CPU contraction.
 #include <algorithm>
 
+#include "compiler/schedule/contract/counted.h"
 #include "compiler/schedule/contract/cpu/product.h"
 
 namespace wl {
 namespace {
-
-int64_t parts_of(int64_t all, int64_t each) {
-  return (all + each - 1) / each;
-}
 
 // Splits the rows into tasks, and the rows of a task into tiles. Rows are split evenly, so tiles have at most two
 // heights.
@@ -16,15 +13,15 @@ absl::Status split_rows(const CpuLoops& loops, const Schedule& schedule, CpuSpli
   out.row_tasks = schedule[kRowTasks];
   out.rows_per_task = loops.rows;
   if (loops.has_outer_rows) {
-    out.outer_rows_per_task = parts_of(loops.outer_rows, out.row_tasks);
-    out.row_tasks = parts_of(loops.outer_rows, out.outer_rows_per_task);
+    out.outer_rows_per_task = quotient_up(loops.outer_rows, out.row_tasks);
+    out.row_tasks = quotient_up(loops.outer_rows, out.outer_rows_per_task);
     out.outer_rows_per_block = out.outer_rows_per_task;
   } else {
     if (loops.rows % out.row_tasks != 0)
       return invalid(loops.rows, " rows do not split into ", out.row_tasks, " equal tasks");
     out.rows_per_task /= out.row_tasks;
   }
-  out.row_tiles = parts_of(out.rows_per_task, std::min(schedule[kMr], out.rows_per_task));
+  out.row_tiles = quotient_up(out.rows_per_task, std::min(schedule[kMr], out.rows_per_task));
   const int64_t base = out.rows_per_task / out.row_tiles, more = out.rows_per_task % out.row_tiles;
   if (more > 0) out.row_groups.push_back({base + 1, base + 1, 0, more});
   // Tiles in tile registers must all have the same height. If the rows do not divide evenly, the last tiles would be
@@ -39,8 +36,8 @@ absl::Status split_rows(const CpuLoops& loops, const Schedule& schedule, CpuSpli
 void split_image_rows(const CpuLoops& loops, const Schedule& schedule, CpuSplit& out) {
   int64_t& tasks = loops.rows_are_pixels ? out.row_tasks : out.column_tasks;
   tasks = std::min(schedule[loops.rows_are_pixels ? kRowTasks : kColumnTasks], loops.image_rows);
-  out.image_rows_per_task = parts_of(loops.image_rows, tasks);
-  tasks = parts_of(loops.image_rows, out.image_rows_per_task);
+  out.image_rows_per_task = quotient_up(loops.image_rows, tasks);
+  tasks = quotient_up(loops.image_rows, out.image_rows_per_task);
   const int64_t nc = schedule[kNc];
   out.image_rows_per_block =
       nc == 0 ? out.image_rows_per_task : std::clamp<int64_t>(nc / loops.image_width, 1, out.image_rows_per_task);
@@ -50,8 +47,8 @@ void split_image_rows(const CpuLoops& loops, const Schedule& schedule, CpuSplit&
 // Splits the `columns` columns of a block into panels whose widths differ by at most one vector, so that no panel has
 // an empty vector.
 void split_panels(const CpuLoops& loops, int64_t columns, CpuSplit& out) {
-  const int64_t vectors = parts_of(columns, loops.lanes);
-  out.panels_per_block = parts_of(columns, out.nr);
+  const int64_t vectors = quotient_up(columns, loops.lanes);
+  out.panels_per_block = quotient_up(columns, out.nr);
   const int64_t base = vectors / out.panels_per_block, more = vectors % out.panels_per_block;
   if (more > 0) out.panel_groups.push_back({(base + 1) * loops.lanes, 0, more});
   out.panel_groups.push_back({base * loops.lanes, more * (base + 1) * loops.lanes, out.panels_per_block - more});
@@ -70,12 +67,12 @@ void split_whole_row(const CpuLoops& loops, CpuSplit& out) {
 }
 
 void split_columns(const CpuLoops& loops, const Schedule& schedule, CpuSplit& out) {
-  out.nr = std::min(schedule[kNv] * loops.lanes, parts_of(loops.columns, loops.lanes) * loops.lanes);
-  out.panels_per_column_atom = parts_of(loops.columns, out.nr);
+  out.nr = std::min(schedule[kNv] * loops.lanes, quotient_up(loops.columns, loops.lanes) * loops.lanes);
+  out.panels_per_column_atom = quotient_up(loops.columns, out.nr);
   out.panels = out.panels_per_column_atom * loops.outer_columns;
   out.column_tasks = std::min(schedule[kColumnTasks], out.panels);
-  out.panels_per_task = parts_of(out.panels, out.column_tasks);
-  out.column_tasks = parts_of(out.panels, out.panels_per_task);
+  out.panels_per_task = quotient_up(out.panels, out.column_tasks);
+  out.column_tasks = quotient_up(out.panels, out.panels_per_task);
   const int64_t nc = schedule[kNc];
   const bool has_image = loops.rows_are_pixels || loops.columns_are_pixels;
   out.panels_per_block =
@@ -100,13 +97,13 @@ void split_columns(const CpuLoops& loops, const Schedule& schedule, CpuSplit& ou
 
 void split_depth(const CpuLoops& loops, const Schedule& schedule, CpuSplit& out) {
   const int64_t kc = schedule[kKc], step = loops.depth_group * loops.depth_words, k0 = loops.depth;
-  const auto blocks = [&] { return std::max<int64_t>(1, parts_of(k0, out.k_block)); };
+  const auto blocks = [&] { return std::max<int64_t>(1, quotient_up(k0, out.k_block)); };
   const bool one = kc == 0 || loops.inner_turns == 0 || !loops.blocks_depth;
   out.k_block = std::max<int64_t>(step, one ? k0 : std::min(k0, kc / loops.inner_turns));
   out.k_blocks = blocks();
-  out.k_block = parts_of(std::max<int64_t>(1, parts_of(k0, out.k_blocks)), step) * step;
+  out.k_block = quotient_up(std::max<int64_t>(1, quotient_up(k0, out.k_blocks)), step) * step;
   out.k_blocks = blocks();
-  out.depth = parts_of(out.k_block, loops.depth_group) * loops.inner_turns;
+  out.depth = quotient_up(out.k_block, loops.depth_group) * loops.inner_turns;
   out.left_depth = out.depth * loops.left_group;
 }
 
