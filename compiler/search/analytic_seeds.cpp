@@ -152,7 +152,9 @@ void order_by_gpu_nest(const Graph& group, const Domain& domain, const Machine& 
   std::stable_sort(space.seeds.begin(), space.seeds.end(),
                    [&](const Point& a, const Point& b) { return prices.of(a) < prices.of(b); });
   walk(space, space.seeds[0], prices);
-  const Point best = prices.ranked()[0];
+  const std::vector<Point> ranked = prices.ranked();
+  if (ranked.empty()) return;
+  const Point& best = ranked[0];
   if (std::find(space.seeds.begin(), space.seeds.end(), best) == space.seeds.end())
     space.seeds.insert(space.seeds.begin() + 1, best);
   if (space.seeds.size() > kSeeds) space.seeds.resize(kSeeds);
