@@ -26,6 +26,13 @@ LAYER = """graph {
 }
 """
 
+PRODUCT = """graph {
+  %0 = input "x" : f32[24,64] normal(0,1)
+  %1 = input "w" : f32[64,40] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : f32[24,40]
+  output "y" %2
+}"""
+
 SOFTMAX = """graph {
   %0 = input "x" : f32[32,200] normal(0,1)
   %1 = reduce_max %0 axes=[1] : f32[32]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from graphs import LAYER, SOFTMAX
+from graphs import LAYER, PRODUCT, SOFTMAX
 from harness import Scratch, expect, until
 
 
@@ -18,8 +18,9 @@ def objects(scratch):
 
 
 def check_objects(scratch):
-    graph, store, out = scratch.path("layer.graph"), scratch.path("store.db"), scratch.path("tuned")
-    (scratch.root / "layer.graph").write_text(LAYER)
+    graph, store, out = scratch.path("product.graph"), scratch.path("store.db"), scratch.path("tuned")
+    # One product: of a graph with several covers, a busy machine could search another cover in the second job, and try its winners here.
+    (scratch.root / "product.graph").write_text(PRODUCT)
     tune = ["warploom", "tune", graph, "--store", store, "--trials", 4, "--out", out]
     scratch.run(*tune)
     for damage in "lost", "empty", "flipped":
@@ -34,9 +35,7 @@ def check_objects(scratch):
         expect("is lost or damaged" in said and "run `warploom tune" in said, said)
         trials = trials_of(store)
         scratch.run(*tune)
-        # On a busy machine, the second job may find the covers closer than the first did, and search groups of another cover. What was searched
-        # before is not searched again.
-        again = {key: made for key, made in trials_of(store).items() if key in trials}
+        again = trials_of(store)
         expect(trials and again == trials, f"{damage}: searched again: {trials} trials became {again}")
         scratch.run("warploom", "run", out, "--check")
         scratch.run("warploom", "get", graph, "--store", store, "--out", out)
