@@ -200,6 +200,7 @@ class Stitcher {
       result_.kept.push_back({name, own.dtype, own.shape, result_.stages.size(), 0});
     }
     WL_ASSIGN_OR_RETURN(stage.domain, domain_of(stage.graph, pitches));
+    stage.domain.uncopied = uncopied_inputs(stage);
     result_.stages.push_back(std::move(stage));
     return absl::OkStatus();
   }
@@ -224,6 +225,20 @@ class Stitcher {
     result_.kept.back().counts_step = cut.length;
     if (cut.axis == static_cast<int>(result_.counts.size())) result_.kept.back().first = result_.stages.size();
     return static_cast<int>(result_.kept.size()) - 1;
+  }
+
+  // Returns the inputs of a stage's graph that asynchronous copies cannot read (Domain::uncopied).
+  static std::vector<NodeId> uncopied_inputs(const Stage& stage) {
+    constexpr int64_t kWord = 4;
+    std::vector<NodeId> out;
+    const std::vector<NodeId> inputs = stage.graph.inputs();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::vector<int64_t>& shift = stage.buffers[i].shift;
+      const int64_t size = size_of(stage.graph.nodes[inputs[i]].dtype);
+      const auto inside_word = [size](int64_t elements) { return elements * size % kWord != 0; };
+      if (stage.buffers[i].kept >= 0 || std::any_of(shift.begin(), shift.end(), inside_word)) out.push_back(inputs[i]);
+    }
+    return out;
   }
 
   std::string named(NodeId node, const std::vector<NodeId>* origins) const {

@@ -100,6 +100,9 @@ struct Domain {
   bool swapped = false;
   // Returns the number of the operand that varies along n.
   int right_operand() const { return swapped ? 0 : 1; }
+  // Inputs that no asynchronous copy can read: they are not in device memory, or a block's part of them begins inside
+  // a word of 4 bytes.
+  std::vector<NodeId> uncopied;
   // Only for class kStitched, in which no field above except cls is set: the loop nests that run one after another.
   std::shared_ptr<const Stitch> stitch;
   // Only for class kPacked, in which no other field except cls is set: the kernels that run side by side.

@@ -75,7 +75,9 @@ const Access* copied_operand(const Graph& group, const Domain& domain, int posit
                       pieces[1].value == 0 && !std::signbit(pieces[1].value);
   if (!padded && !operand.is_direct()) return nullptr;
   const Access& access = padded ? pieces[0].access : operand.access;
-  return group.nodes[access.input].dtype == dtype ? &access : nullptr;
+  const bool in_reach =
+      std::find(domain.uncopied.begin(), domain.uncopied.end(), access.input) == domain.uncopied.end();
+  return in_reach && group.nodes[access.input].dtype == dtype ? &access : nullptr;
 }
 
 bool copies_rows(const Graph& group, const Domain& domain, const Access& access, int64_t vector) {

@@ -14,8 +14,8 @@ std::vector<NodeId> inputs_read_once(const Graph& group, const Domain& domain);
 
 // Returns the access by which an operand of the domain's contraction can be copied to shared memory unchanged, if at
 // least 4 bytes are contiguous; null if it cannot be copied so. The operand must be an input of dtype `dtype`, the
-// dtype in which it is multiplied. It may be padded with zeros, which are the elements for which the guards of the
-// access do not hold.
+// dtype in which it is multiplied, and none of Domain::uncopied. It may be padded with zeros, which are the elements
+// for which the guards of the access do not hold.
 const Access* copied_operand(const Graph& group, const Domain& domain, int position, DType dtype);
 
 // Whether the elements of a read can be copied to shared memory before their row is computed: the read must be

@@ -160,9 +160,11 @@ bool Space::enumerate(const std::function<bool(const Point&)>& visit, uint64_t m
   // every other point with the same values on them is illegal, too.
   const auto judged = [&] {
     if (matters && changed < axes.size() && !matters(point, changed)) return std::pair(false, changed + 1);
+    // A part whose axes come before the changed one was found legal when one of its own was changed.
     for (const Part& part : parts)
-      if (!part.legal(current)) return std::pair(false, part.end);
-    return std::pair(!parts.empty() || admits(current, point), axes.size());
+      if ((changed < part.end || changed == axes.size()) && !part.legal(current)) return std::pair(false, part.end);
+    // What `legal` says of a space of parts, each part has said.
+    return std::pair((!parts.empty() && !legal_point) || admits(current, point), axes.size());
   };
   for (uint64_t looked = 0; looked < most; ++looked) {
     const auto [is_legal, end] = judged();

@@ -77,9 +77,10 @@ struct Space {
   // The logarithm of the time in ns that a cost model expects of a legal point, up to an additive constant. A call may
   // take a millisecond. If this function is not set, there is no model.
   std::function<double(const Point&)> expected_log_ns;
-  // The axes of one kind of member of a packed space. The first part begins with the axes that all kinds share. `end`:
-  // the number of the axis behind the part's last one. `legal`: whether the part's values are legal under those of the
-  // shared axes; Space::legal calls it for every part.
+  // Parts of the axes that are not legal together whatever the axes behind them are: of a stitched space a part for
+  // each stage, of a packed one those of each kind of member. The first part begins with the axes that all parts share.
+  // `end`: the number of the axis behind the part's last one; ends do not decrease. `legal`: whether the values of the
+  // axes before `end` are legal, as far as the part says. A legal point is legal for every part.
   struct Part {
     size_t end = 0;
     std::function<bool(const Schedule&)> legal;

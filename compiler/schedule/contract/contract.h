@@ -74,6 +74,9 @@ std::optional<MatrixOp> matrix_of(const Schedule& schedule);
 // instruction is left out if the contraction's rows, columns or depth fill at most half of its fragment (a wave's part
 // of a matrix). Operands of f32 have none unless the graph allows TF32.
 std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, const Machine& machine);
+// The elements of a vector of 16 bytes, the widest in which a factor of a matrix instruction is brought to shared
+// memory.
+int64_t widest_vector(MatrixOp matrix);
 // The rate of multiply-adds of a matrix instruction, as a multiple of the rate at which lanes do f32 multiply-adds
 // without matrix instructions.
 double matrix_rate(MatrixOp matrix, const Target& target);

@@ -43,6 +43,10 @@ std::vector<MatrixOp> matrices_for(const Graph& group, const Domain& domain, con
   return out;
 }
 
+int64_t widest_vector(MatrixOp matrix) {
+  return kMatrixVector / size_of(info(matrix).left);
+}
+
 double matrix_rate(MatrixOp matrix, const Target& target) {
   const MatrixInfo& row = info(matrix);
   const double rate = target.arithmetic.matrices(row.left, row.right);

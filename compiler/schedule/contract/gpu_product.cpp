@@ -31,7 +31,7 @@ bool legal_with(MatrixOp matrix, const Schedule& s) {
       wave.columns % row.n != 0)
     return false;
   if (multiplies_in_memory(matrix))
-    return s[kStepK] == shared_row_elements(row.left) && s[kVector] == kMatrixVector / size_of(row.left) &&
+    return s[kStepK] == shared_row_elements(row.left) && s[kVector] == widest_vector(matrix) &&
            s[kRegisterStages] == 1 && wave.columns >= kSharedFactorColumns / 4;
   return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages];
 }

@@ -173,7 +173,7 @@ void add_ranked(Space& space, const Machine& machine, const GpuProduct& product,
 }
 
 void add_matrix_seeds(Space& space, const Machine& machine, const GpuProduct& product, MatrixOp matrix) {
-  Chosen choices = {{kMatrix, 1 + static_cast<int64_t>(matrix)}, {kVector, kMatrixVector / size_of(info(matrix).left)}};
+  Chosen choices = {{kMatrix, 1 + static_cast<int64_t>(matrix)}, {kVector, widest_vector(matrix)}};
   if (product.copies_matrix) {
     choices.emplace_back(kAsyncCopies, 1);
     choices.emplace_back(kStages, 3);

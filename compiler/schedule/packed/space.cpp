@@ -61,8 +61,8 @@ bool legal_own(const Space& space, const Schedule& own, const SharedValues& shar
   if (own[kCopyingWaves] != 0) return false;
   for (const Axis& axis : space.axes)
     if (!has_value(axis, own.find(axis).value_or(kVaries))) return false;
-  return space.admits(own) && (!space.legal_point || space.is_legal(point_of(space, own))) &&
-         agrees(shared_of(space, own, teams), shared);
+  return agrees(shared_of(space, own, teams), shared) && space.admits(own) &&
+         (!space.legal_point || space.legal_point(point_of(space, own)));
 }
 
 // Looks for a legal schedule of a kind under the given values of the shared axes, made from one of the kind's seeds.
@@ -132,9 +132,17 @@ class PackedSpace {
     shared_ = space_.axes.size();
     for (size_t k = 0; k < own_.size(); ++k) {
       const int kind = static_cast<int>(k);
-      for (const Axis& axis : own_[k].axes)
+      auto part = own_[k].parts.begin();
+      for (size_t i = 0; i < own_[k].axes.size(); ++i) {
+        const Axis& axis = own_[k].axes[i];
         if (!is_common(axis, teams_) && !follows(own_[k], axis, teams_))
           space_.axes.push_back(in_whole(kind, axis, teams_));
+        for (; part != own_[k].parts.end() && part->end == i + 1; ++part)
+          space_.parts.push_back(
+              {space_.axes.size(), [own = own_[k], kind, teams = teams_, legal = part->legal](const Schedule& whole) {
+                 return legal(member_schedule(own, kind, whole, teams));
+               }});
+      }
       space_.parts.push_back({space_.axes.size(), [own = own_[k], kind, teams = teams_,
                                                    common = choices_of_shared()](const Schedule& whole) {
                                 SharedValues shared;

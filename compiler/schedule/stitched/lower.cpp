@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <numeric>
 
-#include "compiler/base/splitmix.h"
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/inliner.h"
@@ -9,6 +7,7 @@
 #include "compiler/schedule/resident/registers.h"
 #include "compiler/schedule/resident/resident.h"
 #include "compiler/schedule/single/single.h"
+#include "compiler/schedule/stitched/scratch.h"
 #include "compiler/schedule/stitched/stitched.h"
 
 namespace wl {
@@ -32,85 +31,10 @@ absl::StatusOr<Kernel> lower_stage(const Stitched& choice, size_t number, const 
   return lower_single(stage.graph, stage.domain, schedule, own);
 }
 
-// Scratch memory that is needed from stage `first` to stage `last`.
-struct Need {
-  int64_t bytes = 0;
-  size_t first = 0, last = 0;
-  int64_t offset = 0;  // the offset in the block's scratch, in bytes
-};
-
-// Extends the needs of the stages of a turn (one iteration of a block's loop along a reduced axis). On a CPU every need
-// lasts from the first to the last stage of the turn. On a GPU, where shared memory is scarce, only two kinds of values
-// last so long: positions along an axis, which are computed where a turn begins, and values that are read after the
-// stages of the turn. The stages use the remaining memory one after the other.
-void keep_through_turns(const Stitched& choice, bool gpu, std::vector<Need>& needs) {
-  const Stitched::Turns& turns = choice.turns;
-  // stages use operands while those of the next turn are loaded, so no two stages may share scratch
-  if (turns.resident)
-    for (size_t k = turns.first; k < turns.last; ++k)
-      needs[choice.kept.size() + k].first = turns.first, needs[choice.kept.size() + k].last = turns.last - 1;
-  const std::pair<size_t, size_t> repeated[] = {{turns.first, turns.last}, {turns.last, turns.last + turns.rest}};
-  for (size_t i = 0; i < needs.size(); ++i) {
-    Need& need = needs[i];
-    const bool counted = i < choice.kept.size() && choice.kept[i].counts_along >= 0;
-    for (const auto& [first, last] : repeated) {
-      if (first == last || need.last < first || need.first >= last) continue;
-      if (gpu && !counted && need.last < last) continue;
-      need.first = std::min(need.first, first);
-      need.last = std::max(need.last, last - 1);
-    }
-  }
-}
-
-// Gives each need (piece of scratch memory), in `order`, the first offset that fits, a multiple of `unit` bytes. Needs
-// of different stages may share memory. Returns the bytes that all needs take together.
-int64_t place(std::vector<Need>& needs, const std::vector<size_t>& order, int64_t unit) {
-  int64_t bytes = 0;
-  for (size_t n = 0; n < order.size(); ++n) {
-    Need& mine = needs[order[n]];
-    mine.offset = 0;
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (size_t k = 0; k < n; ++k) {
-        const Need& other = needs[order[k]];
-        const bool together = mine.first <= other.last && other.first <= mine.last;
-        const bool overlap = mine.offset < other.offset + other.bytes && other.offset < mine.offset + mine.bytes;
-        if (!together || !overlap) continue;
-        mine.offset = (other.offset + other.bytes + unit - 1) / unit * unit;
-        moved = true;
-      }
-    }
-    bytes = std::max(bytes, mine.offset + mine.bytes);
-  }
-  return bytes;
-}
-
-// Gives every need (piece of scratch memory) its offset. On CPUs offsets are multiples of a page, so that row buffers
-// stay staggered against each other. On a GPU pages would leave gaps, so offsets are multiples of 128 bytes, or of 1024
-// if values are resident, as matrix instructions that read shared memory require. The largest needs come first if that
-// takes less memory. If both orders take more than `most` bytes, which is all that a thread block may have, some random
-// orders are tried: finding the least memory is a hard problem (dynamic storage allocation), and few groups come so
-// close to the limit.
-void place(std::vector<Need>& needs, bool gpu, bool resident, int64_t most) {
-  constexpr int kMostOrders = 500;
-  const int64_t unit = resident ? 1024 : gpu ? 128 : 4096;
-  std::vector<size_t> order(needs.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  int64_t bytes = place(needs, order, unit);
-  if (!gpu) return;
-  std::vector<Need> others = needs;
-  const auto try_order = [&] {
-    const int64_t taken = place(others, order, unit);
-    if (taken < bytes) needs = others;
-    bytes = std::min(bytes, taken);
-  };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return needs[a].bytes > needs[b].bytes; });
-  try_order();
-  uint64_t state = needs.size();
-  for (int tried = 0; tried < kMostOrders && bytes > most; ++tried) {
-    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[split_mix(state) % i]);
-    try_order();
-  }
+// Whether a stage has a buffer that matrix instructions read in shared memory; only those are swizzled.
+bool has_swizzled_buffer(const Kernel& stage) {
+  return std::any_of(stage.buffers.begin(), stage.buffers.end(),
+                     [](const KernelBuffer& buffer) { return !(buffer.swizzle == Swizzle()); });
 }
 
 // Returns the block's number along each axis on which blocks divide the group. Sets the grid.
@@ -362,7 +286,8 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
     stages.push_back(std::move(stage));
   }
   keep_through_turns(*choice, gpu, needs);
-  place(needs, gpu, choice->turns.resident, machine.target->gpu.block_shared);
+  const bool in_memory = choice->turns.resident || std::any_of(stages.begin(), stages.end(), has_swizzled_buffer);
+  place(needs, gpu, in_memory, machine.target->gpu.block_shared);
   KeptValues kept;
   find_resident(*choice, stages, kept);
   VarId turns = -1;
@@ -370,7 +295,7 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   if (choice->turns.resident) {
     for (const BufferId buffer : kept_in_registers(whole, kept.buffers))
       needs[static_cast<size_t>(buffer - kept.buffers[0])].bytes = 0;
-    place(needs, gpu, choice->turns.resident, machine.target->gpu.block_shared);
+    place(needs, gpu, in_memory, machine.target->gpu.block_shared);
     whole = emit_whole(stages, *choice, needs, std::move(out), machine, kept, &turns);
     WL_RETURN_IF_ERROR(finish_resident(whole, kept.buffers, turns, machine));
   }

@@ -3,6 +3,8 @@
 // team in all stages, and a contraction's tile has all rows of the block.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <span>
 #include <tuple>
 
 #include "compiler/schedule/axes.h"
@@ -15,7 +17,9 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSeedStep = 32;  // the step along K, in elements, that seeds with matrix instructions prefer
+// The step along K, in elements, that seeds with matrix instructions prefer, and the buffers of those that copy ahead.
+constexpr int64_t kSeedStep = 32, kSeedStages = 3;
+constexpr int64_t kMostStages = 4;  // the most buffers of a stage's operand
 
 // The bytes of all values in scratch.
 int64_t kept_bytes(const Stitched& choice) {
@@ -34,15 +38,17 @@ std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const int64_t enough = target.is_gpu() ? target.gpu.units : 2 * machine.threads;
   std::vector<size_t> order;
   for (size_t c = 0; c < stitch.choices.size(); ++c) order.push_back(c);
-  const auto misfit = [&](size_t c) {
+  const auto order_of = [&](size_t c) {
     const Stitched& choice = stitch.choices[c];
     const bool too_large = !choice.turns.resident && kept_bytes(choice) > near / 2;
+    const bool misfit = too_large || choice.blocks() < enough;
     // If values are resident, shorter turns (iterations along the reduced axis) come first, since registers hold few
-    // values; otherwise more rows come first.
-    const int64_t many = choice.turns.resident ? choice.turns.length : -choice.rows;
-    return std::tuple(!choice.turns.resident, too_large || choice.blocks() < enough, many);
+    // values; otherwise more rows come first, unless a GPU then has too few blocks.
+    const bool fewer_rows = misfit && target.is_gpu();
+    const int64_t many = choice.turns.resident ? choice.turns.length : fewer_rows ? choice.rows : -choice.rows;
+    return std::tuple(!choice.turns.resident, misfit, many);
   };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return misfit(a) < misfit(b); });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return order_of(a) < order_of(b); });
   return order;
 }
 
@@ -73,58 +79,119 @@ void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const S
   }
 }
 
-// Returns the key by which a stage's schedules are ranked for seeds; the least key is the best. Schedules with matrix
-// instructions come first or, if `matrices` is false, those without. Of schedules with matrix instructions, the ones
-// with steps near kSeedStep come first; otherwise those with lower numbers in the stage's table.
-std::tuple<int, int64_t, size_t> promise_of(const Space& space, const StageTable& table, size_t number, bool matrices,
-                                            const Point& point) {
-  bool other = false, by_matrices = false;
-  int64_t step = kSeedStep;
+// What the products of a seed's stages prefer, the strongest wish first.
+struct Wishes {
+  bool matrices = false;   // matrix instructions
+  bool in_memory = false;  // those that read their factors in shared memory
+  bool copies = false;     // asynchronous copies, some steps ahead
+};
+// The wishes of seeds, best first. With matrix instructions: as products alone begin on an H200, then those of single
+// waves with copies and without; and lanes. Without matrix instructions: lanes, without copies and with them.
+constexpr Wishes kOfMatrices[] = {{true, true, true}, {true, false, true}, {true, false, false}, {false, false, false}};
+constexpr Wishes kOfLanes[] = {{false, false, false}, {false, false, true}};
+
+// How well a stage's schedule suits a seed; the least one is the best.
+struct Promise {
+  int denied = 0;     // the wishes that the schedule does not grant, the strongest of which counts most
+  int64_t far = 0;    // how far its step along K and its buffers are from kSeedStep and kSeedStages
+  size_t number = 0;  // its number in the stage's table
+  auto operator<=>(const Promise&) const = default;
+};
+
+// `number`: the number in the stage's table of the schedule that `point` has. Stages that are no products grant every
+// wish.
+Promise promise_of(const Space& space, const StageTable& table, size_t number, Wishes wishes, const Point& point) {
+  Wishes granted;
+  bool is_product = false;
+  int64_t step = kSeedStep, stages = kSeedStages;
   for (const size_t i : table.axes) {
     const Axis& axis = space.axes[i];
     const int64_t value = axis.values[static_cast<size_t>(point[i])];
-    if (axis.choice == kMatrix) {
-      by_matrices = value != kNoMatrix;
-      other = by_matrices != matrices;
+    if (axis.choice == kMatrix && value != kNoMatrix) {
+      granted.matrices = true;
+      granted.in_memory = multiplies_in_memory(matrices()[static_cast<size_t>(value - 1)].op);
     }
+    if (axis.choice == kAsyncCopies) granted.copies = value != 0;
+    if (axis.choice == kStages) stages = value;
     if (axis.choice == kStepK) step = value;
+    is_product = is_product || axis.choice == kMatrix || axis.choice == kStepK;
   }
-  return {other ? 1 : 0, by_matrices ? std::abs(step - kSeedStep) : 0, number};
+  Promise out{.number = number};
+  if (is_product)
+    out.denied = (granted.matrices != wishes.matrices ? 4 : 0) + (granted.in_memory != wishes.in_memory ? 2 : 0) +
+                 (granted.copies != wishes.copies ? 1 : 0);
+  if (granted.matrices) out.far += std::abs(step - kSeedStep);
+  if (granted.copies) out.far += std::abs(stages - kSeedStages);
+  return out;
 }
 
-// Adds seeds with matrix instructions, and then seeds without them: for each number of threads, every stage has its
-// most promising schedule.
-void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, const Tables& tables) {
-  const Axis& team = *axis_of(space.axes, kTeam);
-  const auto team_axis = static_cast<size_t>(&team - space.axes.data());
-  const auto place = [&](const StageTable& table, int64_t threads, bool matrices, Point& point) {
-    std::optional<std::tuple<int, int64_t, size_t>> best;
-    if (std::find(table.axes.begin(), table.axes.end(), team_axis) == table.axes.end()) return false;
-    Point one = point;
-    for (size_t n = 0; n < table.legal.size(); ++n) {
-      if (table.legal[n] == 0) continue;
-      table.put(n, space.axes, one);
-      if (team.values[static_cast<size_t>(one[team_axis])] != threads) continue;
-      const auto promise = promise_of(space, table, n, matrices, one);
-      if (!best || promise < *best) best = promise;
-    }
-    if (best) table.put(std::get<2>(*best), space.axes, point);
-    return best.has_value();
-  };
-  for (const bool matrices : {true, false})
-    for (size_t c : best_first(stitch, machine))
-      for (int64_t threads : {256, 128, 512, 64, 32}) {
-        Point point = tables.start(c);
-        const bool all = std::all_of(tables.of[c].begin(), tables.of[c].end(),
-                                     [&](const StageTable& table) { return place(table, threads, matrices, point); });
-        if (all && has_value(team, threads)) space.seeds.push_back(std::move(point));
+// Returns a stage's most promising schedule for each number of threads that it has one for. `start`: a point that names
+// the choice whose stage this is.
+std::map<int64_t, Promise> promises_of(const Space& space, const StageTable& table, Wishes wishes, const Point& start) {
+  std::map<int64_t, Promise> best;
+  const auto at = static_cast<size_t>(axis_of(space.axes, kTeam) - space.axes.data());
+  if (std::find(table.axes.begin(), table.axes.end(), at) == table.axes.end()) return best;
+  Point one = start;
+  for (size_t n = 0; n < table.legal.size(); ++n) {
+    if (table.legal[n] == 0) continue;
+    table.put(n, space.axes, one);
+    const Promise promise = promise_of(space, table, n, wishes, one);
+    const auto [known, is_new] = best.try_emplace(space.axes[at].values[static_cast<size_t>(one[at])], promise);
+    if (promise < known->second) known->second = promise;
+  }
+  return best;
+}
+
+// Adds seeds that grant these wishes, best first: for each number of threads, every stage has its most promising
+// schedule. Seeds that grant more come first.
+void add_team_seeds(Space& space, const std::vector<size_t>& order, const Tables& tables, Wishes wishes) {
+  std::vector<std::pair<int, Point>> found;
+  for (const size_t c : order) {
+    std::vector<std::map<int64_t, Promise>> stages;
+    for (const StageTable& table : tables.of[c]) stages.push_back(promises_of(space, table, wishes, tables.start(c)));
+    for (const int64_t threads : {256, 128, 512, 64, 32}) {
+      int denied = 0;
+      Point point = tables.start(c);
+      bool all = has_value(*axis_of(space.axes, kTeam), threads);
+      for (size_t k = 0; all && k < stages.size(); ++k) {
+        const auto promise = stages[k].find(threads);
+        all = promise != stages[k].end();
+        if (!all) break;
+        denied += promise->second.denied;
+        tables.of[c][k].put(promise->second.number, space.axes, point);
       }
+      if (all) found.emplace_back(denied, std::move(point));
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (auto& [denied, point] : found) space.seeds.push_back(std::move(point));
 }
 
-// Whether a value of the choice `matrix` is an instruction that several waves execute together, with factors in
-// shared memory.
-bool is_of_groups(int64_t matrix) {
-  return matrix != kNoMatrix && multiplies_in_memory(matrices()[static_cast<size_t>(matrix - 1)].op);
+void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, const Tables& tables) {
+  const std::vector<size_t> order = best_first(stitch, machine);
+  const bool matrices = std::any_of(space.axes.begin(), space.axes.end(),
+                                    [](const Axis& axis) { return axis.choice == kMatrix && axis.values.size() > 1; });
+  for (const Wishes wishes : matrices ? std::span<const Wishes>(kOfMatrices) : std::span<const Wishes>(kOfLanes))
+    add_team_seeds(space, order, tables, wishes);
+}
+
+size_t most_stages(const Stitch& stitch) {
+  size_t most = 0;
+  for (const Stitched& choice : stitch.choices) most = std::max(most, choice.stages.size());
+  return most;
+}
+
+// Leaves out the values of a choice that `keep` does not return true for, and seeds that have them.
+void keep_values(Space& space, Choice choice, bool (*keep)(int64_t)) {
+  if (axis_of(space.axes, choice) == nullptr) return;
+  Axis& axis = space.axes[static_cast<size_t>(axis_of(space.axes, choice) - space.axes.data())];
+  const auto at = static_cast<size_t>(&axis - space.axes.data());
+  const std::vector<int64_t> before = axis.values;
+  const auto value = [&](const Point& seed) { return before[static_cast<size_t>(seed[at])]; };
+  std::erase_if(axis.values, [keep](int64_t v) { return !keep(v); });
+  std::erase_if(space.seeds, [&](const Point& seed) { return !keep(value(seed)); });
+  for (Point& seed : space.seeds)
+    seed[at] = static_cast<int>(std::find(axis.values.begin(), axis.values.end(), value(seed)) - axis.values.begin());
 }
 
 }  // namespace
@@ -137,10 +204,8 @@ Space stage_space(const Stage& stage, const Machine& machine) {
   for (Point& seed : space.seeds) seed = space.settled(std::move(seed));
   std::erase_if(space.seeds,
                 [&](const Point& seed) { return !space.is_legal(seed) || space.schedule(seed)[kMatrix] != kNoMatrix; });
-  // Matrix instructions that several waves execute together are no values of the axis: they need more threads than
-  // other stages have work for, and a stricter alignment of shared memory.
-  for (Axis& axis : space.axes)
-    if (axis.choice == kMatrix) std::erase_if(axis.values, is_of_groups);
+  // Without copies a stage loads one step ahead, and kept values leave room for few buffers.
+  keep_values(space, kStages, [](int64_t stages) { return stages >= 2 && stages <= kMostStages; });
   return finished(std::move(space), own);
 }
 
@@ -227,6 +292,11 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
   if (tables->naming() > 1)
     space.matters = [tables](const Point& point, size_t axis) { return tables->matters(point, axis); };
   space.legal_point = [tables](const Point& point) { return tables->legal(point); };
+  size_t end = tables->naming();
+  for (size_t k = 0; k < most_stages(stitch); ++k) {
+    end = std::max(end, tables->end_of(k));
+    space.parts.push_back({end, [tables, k](const Schedule& schedule) { return tables->legal(k, schedule); }});
+  }
   space.counted = [tables] { return tables->count(); };
   space.first = [tables] { return tables->first(); };
   if (teams)

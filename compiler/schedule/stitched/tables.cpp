@@ -3,9 +3,17 @@
 #include <algorithm>
 
 #include "compiler/schedule/axes.h"
+#include "compiler/schedule/contract/contract.h"
 
 namespace wl {
 namespace {
+
+// Whether the value of a choice in a schedule has another effect than the first one of its axis.
+bool has_effect(const Space& space, Choice choice, const Schedule& own) {
+  return std::any_of(space.effects.begin(), space.effects.end(), [&](const Space::Effect& effect) {
+    return effect.choice == choice && effect.of(own, own[choice]) != effect.of(own, effect.values[0]);
+  });
+}
 
 // Whether a stage's schedule is legal. `team`: the number of threads of a block, which the tiles of a contraction must
 // occupy exactly; 0 on CPUs.
@@ -15,7 +23,8 @@ bool legal_stage(const Space& space, const Schedule& own, int64_t team) {
   if (team > 0 && axis_of(space.axes, kTeams) == nullptr &&
       own[kThreadRows] * team * own[kThreadColumns] != own[kTileRows] * own[kTileColumns])
     return false;
-  return space.admits(own);
+  return (!own.has(kAsyncCopies) || own[kAsyncCopies] == 0 || has_effect(space, kAsyncCopies, own)) &&
+         space.admits(own);
 }
 
 }  // namespace
@@ -29,7 +38,7 @@ Axis axis_in_whole(size_t stage, const Axis& axis, bool teams) {
 }
 
 void complete_stage(const Space& space, int64_t team, Schedule& own) {
-  for (const Choice choice : {kStreamLoads, kPersistent, kAsyncCopies, kCopyingWaves, kTilesByDie, kTma})
+  for (const Choice choice : {kStreamLoads, kPersistent, kCopyingWaves, kTilesByDie, kTma})
     if (own.has(choice)) own.set(choice, 0);
   if (own.has(kTeams)) {
     own.set(kTeams, 1);
@@ -38,6 +47,8 @@ void complete_stage(const Space& space, int64_t team, Schedule& own) {
   }
   for (const Choice choice : {kRowRuns, kRowPlanes, kColumnRuns, kColumnPlanes, kRasterRows})
     if (own.has(choice)) own.set(choice, 1);
+  const std::optional<MatrixOp> matrix = matrix_of(own);
+  if (matrix && (own[kAsyncCopies] != 0 || multiplies_in_memory(*matrix))) own.set(kVector, widest_vector(*matrix));
   const std::vector<int64_t>& rows = values_of(space, kTileRows);
   own.set(kTileRows, *std::max_element(rows.begin(), rows.end()));
   own.set(kThreadRows, own[kTileRows] * own[kTileColumns] / (team * own[kThreadColumns]));
@@ -156,6 +167,32 @@ bool Tables::legal(const Point& point) const {
     for (size_t axis : stage.axes) number = number * axes[axis].values.size() + static_cast<size_t>(point[axis]);
     return stage.legal[number] != 0;
   });
+}
+
+bool Tables::legal(size_t stage, const Schedule& schedule) const {
+  const auto at = [&](size_t axis) {
+    const std::vector<int64_t>& all = axes[axis].values;
+    const int64_t value = schedule.find(axes[axis]).value_or(all[0]);
+    return static_cast<size_t>(std::find(all.begin(), all.end(), value) - all.begin());
+  };
+  for (size_t c = 0; c < values.size(); ++c) {
+    bool named = true;
+    for (size_t i = 0; i < naming(); ++i) named = named && static_cast<size_t>(values[c][i]) == at(i);
+    if (!named) continue;
+    if (stage >= of[c].size()) return true;
+    size_t number = 0;
+    for (const size_t axis : of[c][stage].axes) number = number * axes[axis].values.size() + at(axis);
+    return of[c][stage].legal[number] != 0;
+  }
+  return false;
+}
+
+size_t Tables::end_of(size_t stage) const {
+  size_t end = naming();
+  for (const std::vector<StageTable>& stages : of)
+    if (stage < stages.size())
+      for (const size_t axis : stages[stage].axes) end = std::max(end, axis + 1);
+  return end;
 }
 
 StageTable table_of(const std::vector<Axis>& axes, size_t stage, const Space& own, bool teams) {

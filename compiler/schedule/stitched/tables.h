@@ -14,8 +14,8 @@ InGroup in_group(const Axis& axis, bool teams);
 // Returns the axis of the whole space that stands for a stage's axis.
 Axis axis_in_whole(size_t stage, const Axis& axis, bool teams);
 // Sets the choices of a GPU's stage that are fixed, or that follow from the threads of a block (`team`). Streaming
-// loads are off, because other blocks may read the same values. Asynchronous copies are off, because they can read
-// device memory only.
+// loads are off, because other blocks may read the same values. Operands that are copied asynchronously, or multiplied
+// in shared memory, are brought there in the widest vectors.
 void complete_stage(const Space& space, int64_t team, Schedule& own);
 
 // Which combinations of values of the whole space's axes are a legal schedule of one stage.
@@ -79,6 +79,10 @@ struct Tables {
   bool matters(size_t chosen, size_t axis) const { return axes[axis].path.empty() || has[chosen][axis] != 0; }
 
   bool legal(const Point& point) const;
+  // Whether a schedule of the whole group names a choice of which stage number `stage` is legal, or does not exist.
+  bool legal(size_t stage, const Schedule& schedule) const;
+  // The number of the axis behind the last one that stage number `stage` has in any choice, or that names a choice.
+  size_t end_of(size_t stage) const;
 };
 
 // Makes the table of a stage. `axes`: the axes of the whole space. `own`: the stage's space, which has no legal

@@ -45,6 +45,29 @@ constexpr const char* kBytes = R"(graph {
   output "y" %2
 })";
 
+// A norm and the product that reads it, and two products with a function between them.
+constexpr const char* kStages[] = {R"(graph {
+  %0 = input "x" : f32[8192,1024] normal(0,1)
+  %1 = input "w" : bf16[1024,1024] normal(0,1)
+  %2 = mul %0 %0 : f32[8192,1024]
+  %3 = reduce_sum %2 axes=[1] : f32[8192]
+  %4 = rsqrt %3 : f32[8192]
+  %5 = broadcast %4 dims=[0] : f32[8192,1024]
+  %6 = mul %0 %5 : f32[8192,1024]
+  %7 = cast %6 : bf16[8192,1024]
+  %8 = contract %7 %1 "mk,kn->mn" : bf16[8192,1024]
+  output "y" %8
+})",
+                                   R"(graph {
+  %0 = input "x" : bf16[8192,256] normal(0,1)
+  %1 = input "a" : bf16[256,512] normal(0,1)
+  %2 = input "b" : bf16[512,256] normal(0,1)
+  %3 = contract %0 %1 "mk,kn->mn" : bf16[8192,512]
+  %4 = tanh %3 : bf16[8192,512]
+  %5 = contract %4 %2 "mk,kn->mn" : bf16[8192,256]
+  output "y" %5
+})"};
+
 std::string_view instructions_of(const std::string& binary, const std::string& entry) {
   constexpr uint16_t kCuda = 190;  // the ELF machine number EM_CUDA
   const std::optional<ElfSections> cubin = ElfSections::of(binary, kCuda);
@@ -54,7 +77,7 @@ std::string_view instructions_of(const std::string& binary, const std::string& e
 // Opcodes of NVIDIA's machine instructions, which are 16 bytes long. The opcode is the low 12 bits of an instruction,
 // which kWhole masks.
 constexpr uint64_t kHmma = 0x23c, kImma = 0x237, kHgmma = 0x9f0, kIgmma = 0x9f1, kHgmmaResident = 0xdf0, kLdsm = 0x83b,
-                   kSts = 0x388, kWhole = 0xfff;
+                   kSts = 0x388, kLdgsts = 0xfae, kWhole = 0xfff;
 // Multiply-adds of integers, which compilers also use to move registers. kFamily masks the low 8 bits of an
 // instruction, by which these are recognised.
 constexpr uint64_t kImad = 0x24, kFamily = 0xff;
@@ -153,6 +176,35 @@ TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
                 static_cast<long long>(keys), code.registers, static_cast<long long>(code.spill_bytes));
     // with more than 64 keys, the scores take nearly all registers, so a few values may be spilled
     EXPECT_LE(code.spill_bytes, keys <= 64 ? 0 : 256);
+  }
+}
+
+// The default schedule of a product that is a stage of a stitched group has asynchronous copies and the fastest matrix
+// instructions, as that of a product alone.
+TEST_P(MatrixCode, HasCopiesAndProductsOfStages) {
+  if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
+  const Scratch scratch;
+  const Machine machine = testing::machine_named(GetParam());
+  const bool groups = (machine.target->features & kWaveGroups) != 0;
+  for (const char* text : kStages) {
+    const Graph graph = parse(text).value();
+    const Domain domain = analyze_group(graph, machine).value();
+    ASSERT_EQ(domain.cls, LoopClass::kStitched);
+    const Space space = space_of(graph, domain, machine).value();
+    SCOPED_TRACE(space.text(space.seeds[0]));
+    const Schedule schedule = space.schedule(space.seeds[0]);
+    const Source source = emit(lower(graph, domain, schedule, machine).value(), machine).value();
+    const auto unit = compile_gpu({&source, 1}, scratch.folder());
+    ASSERT_TRUE(unit.ok()) << unit.status() << source.text;
+    EXPECT_EQ(unit->kernels.front().spill_bytes, 0);
+    const std::string_view instructions = instructions_of(unit->binary, source.entry);
+    const int64_t copies = count_of(kLdgsts, kWhole, instructions), products = count_of(kHmma, kWhole, instructions),
+                  of_groups = count_of(kHgmma, kWhole, instructions);
+    std::printf("%ld copies, %ld products of waves, %ld of groups of waves\n", static_cast<long>(copies),
+                static_cast<long>(products), static_cast<long>(of_groups));
+    EXPECT_GT(copies, 0);
+    EXPECT_EQ(of_groups > 0, groups);
+    EXPECT_EQ(products > 0, !groups);
   }
 }
 
