@@ -14,6 +14,7 @@
 #include "tests/simulated/random_group.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/contract/convolutions.h"
+#include "tests/unit/schedule/contract/stitched_products.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/instrs_in.h"
@@ -246,6 +247,31 @@ TEST_F(Emulated, StagesByMatricesMeanTheirGraphs) {
     if (HasFailure()) return;
   }
   std::printf("%lld kernels, %lld in turns\n", static_cast<long long>(kernels), static_cast<long long>(turning));
+  if (kernels == 0) GTEST_SKIP() << "no kernel is one that the emulator computes rightly";
+}
+
+// A norm before a product, and two products, whose operands are copied asynchronously where the GPU can.
+TEST_F(Emulated, CopyingStagesByMatricesMeanTheirGraphs) {
+  const Machine machine = EmulatedDevice::get()->machine();
+  const int64_t wanted = testing::scaled(8);
+  int64_t kernels = 0, copying = 0;
+  const uint64_t first = testing::test_seed(20261204);
+  for (uint64_t seed = first; kernels < wanted && seed < first + 100; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = testing::drawn_stages(seed);
+    if (!rounds_in_all_lanes(group, machine)) continue;
+    const Domain domain = analyze_group(group, machine).value();
+    ASSERT_EQ(domain.cls, LoopClass::kStitched);
+    const Space space = space_of(group, domain, machine).value();
+    const std::vector<Point> drawn = testing::sample_points(space, 100, seed);
+    const std::vector<Point> copies = testing::copying_points(space, drawn, 1, false);
+    const Point& point = copies.empty() ? drawn.back() : copies[0];
+    if (!run(group, domain, space, point, seed)) continue;
+    ++kernels;
+    copying += copies.empty() ? 0 : 1;
+    if (HasFailure()) return;
+  }
+  std::printf("%lld kernels, %lld copy\n", static_cast<long long>(kernels), static_cast<long long>(copying));
   if (kernels == 0) GTEST_SKIP() << "no kernel is one that the emulator computes rightly";
 }
 

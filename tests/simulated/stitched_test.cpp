@@ -9,6 +9,7 @@
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/contract/stitched_products.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/stitched_groups.h"
 
@@ -37,6 +38,37 @@ TEST(StitchedCode, MeansItsGraph) {
       }
     }
   }
+  checks.expect_right();
+}
+
+// Products of stages whose operands are copied asynchronously, by the instructions of single waves and by those that
+// read shared memory.
+TEST(StitchedCode, ThatCopiesAheadMeansItsGraph) {
+  testing::CompiledChecks checks("stitched_copies");
+  const uint64_t first = testing::test_seed(20261204);
+  int64_t in_memory = 0;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(40)); ++seed)
+    for (const char* target : {"cuda:sm_90a", "cuda:sm_80", "hip:gfx942", "hip:gfx950"}) {
+      SCOPED_TRACE(cat("seed ", seed, " ", target));
+      const Machine machine = testing::machine_named(target);
+      const Graph group = testing::drawn_stages(seed);
+      const Domain domain = analyze_group(group, machine).value();
+      const Space space = space_of(group, domain, machine).value();
+      const std::vector<Point> drawn = testing::sample_points(space, 200, seed);
+      std::vector<Point> points = testing::copying_points(space, drawn, 1, false);
+      for (Point& point : testing::copying_points(space, drawn, 1, true)) points.push_back(std::move(point));
+      const int number = checks.group(group, seed).value();
+      for (const Point& point : points) {
+        const Kernel kernel = lower(group, domain, space.schedule(point), machine).value();
+        const auto source = testing::simulated(kernel, machine);
+        ASSERT_TRUE(source.ok()) << source.status() << space.text(point);
+        EXPECT_NE(source->text.find("wl_async"), std::string::npos) << space.text(point);
+        checks.add(number, *source, space.text(point));
+        in_memory += testing::stages_of(space, point).in_memory ? 1 : 0;
+      }
+    }
+  std::printf("%d kernels, %lld multiply in shared memory\n", checks.kernels(), static_cast<long long>(in_memory));
+  EXPECT_GT(in_memory, 0);
   checks.expect_right();
 }
 
