@@ -72,5 +72,33 @@ TEST(StitchedCode, ThatCopiesAheadMeansItsGraph) {
   checks.expect_right();
 }
 
+// Attention with values in registers, whose keys and values other waves copy, also as boxes.
+TEST(StitchedCode, ThatOtherWavesCopyForMeansItsGraph) {
+  testing::CompiledChecks checks("stitched_waves");
+  const Machine machine = testing::machine_named("cuda:sm_90a");
+  const uint64_t first = testing::test_seed(20261206);
+  int64_t boxes = 0;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(40)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = testing::drawn_resident_attention(seed);
+    const Domain domain = analyze_group(group, machine).value();
+    const Space space = space_of(group, domain, machine).value();
+    const std::vector<Point> seeds = testing::with_resident_values(space, space.seeds);
+    for (const bool in_boxes : {false, true}) {
+      const std::vector<Point> points = testing::with_copying_waves(space, seeds, in_boxes);
+      if (points.empty()) continue;
+      const Point& point = points[seed % points.size()];
+      const Kernel kernel = lower(group, domain, space.schedule(point), machine).value();
+      const auto source = testing::simulated(kernel, machine);
+      ASSERT_TRUE(source.ok()) << source.status() << space.text(point);
+      EXPECT_EQ(source->text.find("wl_box_load") != std::string::npos, in_boxes);
+      checks.add(checks.group(group, seed).value(), *source, space.text(point));
+      boxes += in_boxes ? 1 : 0;
+    }
+  }
+  std::printf("%d kernels, %lld with boxes\n", checks.kernels(), static_cast<long long>(boxes));
+  checks.expect_right();
+}
+
 }  // namespace
 }  // namespace wl

@@ -6,6 +6,7 @@
 
 #include "compiler/kernel/builder.h"
 #include "compiler/kernel/pipeline/pipeline.h"
+#include "compiler/kernel/shared_factors.h"
 #include "compiler/schedule/data_movement.h"
 
 namespace wl {
@@ -145,27 +146,42 @@ void keep_in_registers(Kernel& kernel, const std::vector<BufferId>& buffers) {
   drop_unused(kernel);
 }
 
-absl::Status finish_resident(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine) {
+OperandBuffers operand_buffers(const Kernel& kernel, const std::vector<Instr>& body) {
+  OperandBuffers out;
+  std::map<TileId, const Instr*> loads;  // of tiles that hold elements or vectors of inputs unchanged
+  for (const Instr& instr : body) {
+    if (loads_input(kernel, instr) && moves_vectors(kernel, instr, instr.result)) loads[instr.result] = &instr;
+    if (instr.op == InstrOp::kStore && loads.contains(instr.args[0]) && moves_vectors(kernel, instr, instr.args[0])) {
+      out.copied.insert(instr.slice.buffer);
+      Instr copy = *loads[instr.args[0]];
+      copy.args = {instr.args[0]};
+      copy.into = instr.slice;
+      if (box_of(kernel, copy)) out.in_boxes.insert(instr.slice.buffer);
+    }
+    if (instr.op == InstrOp::kWords || instr.op == InstrOp::kWordsAcross) out.multiplied.insert(instr.slice.buffer);
+  }
+  return out;
+}
+
+absl::Status finish_resident(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, bool boxes,
+                             const Machine& machine) {
+  const bool alongside = kernel.copiers > 0;
   keep_in_registers(kernel, kept);
   read_originals(kernel);
   hoist_same(kernel, turns);
   const auto loop = find_loop(kernel, turns);
-  if (loop == kernel.body.end()) return absl::OkStatus();
-  std::set<BufferId> multiplied, copied;
-  std::set<TileId> loaded;  // tiles that hold elements or vectors of inputs unchanged
-  for (const Instr& instr : loop->body) {
-    if (loads_input(kernel, instr) && moves_vectors(kernel, instr, instr.result)) loaded.insert(instr.result);
-    if (instr.op == InstrOp::kStore && loaded.contains(instr.args[0]) && moves_vectors(kernel, instr, instr.args[0]))
-      copied.insert(instr.slice.buffer);
-    if (instr.op == InstrOp::kWords || instr.op == InstrOp::kWordsAcross) multiplied.insert(instr.slice.buffer);
-  }
+  if (loop == kernel.body.end()) return alongside ? invalid("there is no loop for copying waves") : absl::OkStatus();
+  const OperandBuffers operands = operand_buffers(kernel, loop->body);
   Pipeline ahead{turns, {}, 2};
+  ahead.alongside = alongside;
   int64_t growth = 0;
-  for (const BufferId buffer : multiplied) {
-    ahead.rings.push_back({buffer, (machine.target->features & kAsyncCopy) != 0 && copied.contains(buffer)});
+  for (const BufferId buffer : operands.multiplied) {
+    const bool copied = (machine.target->features & kAsyncCopy) != 0 && operands.copied.contains(buffer);
+    ahead.rings.push_back({buffer, copied, boxes});
     growth += kernel.bytes_of(kernel.buffers[buffer]);
   }
-  if (kernel.scratch_bytes() + growth > machine.target->gpu.block_shared) return absl::OkStatus();
+  if (kernel.scratch_bytes() + growth > machine.target->gpu.block_shared)
+    return alongside ? invalid("shared memory has no room for what waves copy ahead") : absl::OkStatus();
   return pipeline(kernel, ahead);
 }
 

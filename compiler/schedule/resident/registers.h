@@ -2,6 +2,7 @@
 // again.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "compiler/kernel/kernel.h"
@@ -21,7 +22,17 @@ std::vector<BufferId> kept_in_registers(const Kernel& kernel, const std::vector<
 // Finishes a stitched kernel whose stages are resident. Keeps values in registers, moves computations that are the same
 // in every turn (iteration along the reduced axis) before the loop over turns, and copies operands to shared memory one
 // turn ahead if there is room for two turns. `kept`: the buffers of the values that stages hand on. `turns`: the
-// variable of the loop over turns.
-absl::Status finish_resident(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, const Machine& machine);
+// variable of the loop over turns. If the kernel has copier threads, these copy the operands, as boxes (tma) if
+// `boxes`; InvalidArgument if they cannot.
+absl::Status finish_resident(Kernel& kernel, const std::vector<BufferId>& kept, VarId turns, bool boxes,
+                             const Machine& machine);
+
+// The shared buffers that matrix instructions read in a body; those that are filled with what is loaded from inputs,
+// unchanged and in vectors of at least 4 bytes, so that asynchronous copies can fill them; and those of the latter that
+// copies of boxes can fill (compiler/kernel/shared_factors.h).
+struct OperandBuffers {
+  std::set<BufferId> multiplied, copied, in_boxes;
+};
+OperandBuffers operand_buffers(const Kernel& kernel, const std::vector<Instr>& body);
 
 }  // namespace wl

@@ -38,8 +38,9 @@ absl::StatusOr<ResidentStages> resident_stages(const Stitched& choice);
 absl::StatusOr<GpuResident> resident_layout(const Stitched& choice, const ResidentStages& stages, int64_t threads,
                                             const Machine& machine);
 
-// The space of each resident stage. Only the number of threads of the block (`team`) is open, with the values for
-// which all stages can be lowered; if no value allows that, its only value is 0, with which no stage can be lowered.
+// The space of each resident stage. Open are the number of threads of the block (`team`), with the values for which all
+// stages can be lowered (if no value allows that, its only value is 0, with which no stage can be lowered), and, where
+// every operand of a turn can be copied, whether waves do nothing but that, and whether they copy boxes.
 Space resident_space(const Stitched& choice, const Machine& machine);
 
 // The kernel of one resident stage, for the machine that stage_machine() returns.

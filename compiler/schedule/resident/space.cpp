@@ -1,9 +1,12 @@
+#include "compiler/domain/reads.h"
 #include "compiler/schedule/axes.h"
+#include "compiler/schedule/resident/registers.h"
 #include "compiler/schedule/resident/resident.h"
 
 namespace wl {
 namespace {
 
+constexpr int64_t kCopiers = 4;       // waves that only copy: as many as compute
 constexpr int64_t kAlignment = 1024;  // alignment of buffers in shared memory, in bytes
 
 // Whether blocks of `threads` threads are possible: all resident stages can be lowered for them, and the operands of
@@ -24,6 +27,32 @@ bool can_be_resident(const Stitched& choice, const ResidentStages& stages, int64
   return shared <= machine.target->gpu.block_shared;
 }
 
+// How waves that do nothing else could copy all that the products of a turn multiply, besides what is resident.
+enum class Alongside { kNo, kVectors, kBoxes };
+
+// The loop over turns must have a known length, and copies must fill every operand's buffers.
+Alongside alongside(const Stitched& choice, const ResidentStages& stages, int64_t threads, const Machine& machine) {
+  const Stitched::Turns& turns = choice.turns;
+  if ((machine.target->features & kPhases) == 0 || turns.visited.axis >= 0 || turns.count < 2) return Alongside::kNo;
+  const absl::StatusOr<GpuResident> how = resident_layout(choice, stages, threads, machine);
+  if (!how.ok()) return Alongside::kNo;
+  bool in_boxes = true;
+  for (size_t k = turns.first; k < turns.last; ++k) {
+    const Stage& stage = choice.stages[k];
+    if (stage.domain.contract < 0) continue;
+    const int other = 1 - stages[k - turns.first].operand;
+    const DType dtype = stage.graph.nodes[stage.graph.nodes[stage.domain.contract].operands[other]].dtype;
+    if (copied_operand(stage.graph, stage.domain, other, dtype) == nullptr) return Alongside::kNo;
+    const absl::StatusOr<Kernel> kernel =
+        lower_resident(stage, stages[k - turns.first], *how, stage_machine(machine, stage));
+    if (!kernel.ok()) return Alongside::kNo;
+    const OperandBuffers operands = operand_buffers(*kernel, kernel->body);
+    if (operands.multiplied.empty() || operands.multiplied != operands.copied) return Alongside::kNo;
+    in_boxes = in_boxes && operands.multiplied == operands.in_boxes;
+  }
+  return in_boxes ? Alongside::kBoxes : Alongside::kVectors;
+}
+
 }  // namespace
 
 Space resident_space(const Stitched& choice, const Machine& machine) {
@@ -36,6 +65,16 @@ Space resident_space(const Stitched& choice, const Machine& machine) {
   for (int64_t threads = machine.target->gpu.wave; threads <= machine.target->gpu.block_threads; threads *= 2)
     if (stages.ok() && can_be_resident(choice, *stages, threads, machine)) space.axes[0].values.push_back(threads);
   if (space.axes[0].values.empty()) space.axes[0].values = {0};
+  const Gpu& gpu = machine.target->gpu;
+  const int64_t threads = kCopiers * gpu.wave;
+  if (!stages.ok() || !has_value(space.axes[0], threads)) return space;
+  const Alongside how = alongside(choice, *stages, threads, machine);
+  if (how == Alongside::kNo) return space;
+  // Copying waves have the layouts of the computing ones, so there are as many of them.
+  space.axes.emplace_back(kCopyingWaves, std::vector<int64_t>{0, kCopiers});
+  space.axes.emplace_back(kTma, how == Alongside::kBoxes ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0});
+  space.seeds = {{0, 0, 0, 0}};
+  space.legal = [threads](const Schedule& s) { return s[kCopyingWaves] == 0 ? s[kTma] == 0 : s[kTeam] == threads; };
   return space;
 }
 

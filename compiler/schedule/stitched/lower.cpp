@@ -297,7 +297,9 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
       needs[static_cast<size_t>(buffer - kept.buffers[0])].bytes = 0;
     place(needs, gpu, in_memory, machine.target->gpu.block_shared);
     whole = emit_whole(stages, *choice, needs, std::move(out), machine, kept, &turns);
-    WL_RETURN_IF_ERROR(finish_resident(whole, kept.buffers, turns, machine));
+    whole.copiers = static_cast<int>(schedule[kCopyingWaves]) * whole.wave;
+    whole.threads += whole.copiers;
+    WL_RETURN_IF_ERROR(finish_resident(whole, kept.buffers, turns, schedule[kTma] != 0, machine));
   }
   if (gpu) {
     insert_barriers(whole);

@@ -173,6 +173,14 @@ void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, 
                                     [](const Axis& axis) { return axis.choice == kMatrix && axis.values.size() > 1; });
   for (const Wishes wishes : matrices ? std::span<const Wishes>(kOfMatrices) : std::span<const Wishes>(kOfLanes))
     add_team_seeds(space, order, tables, wishes);
+  // The first seed again, with waves that only copy: as boxes, and as vectors (where that is legal).
+  if (space.seeds.empty() || axis_of(space.axes, kCopyingWaves) == nullptr) return;
+  for (const int64_t boxes : {0, 1}) {
+    Point point = space.seeds[0];
+    set_choice(space, point, kCopyingWaves, values_of(space, kCopyingWaves).back());
+    set_choice(space, point, kTma, boxes);
+    space.seeds.insert(space.seeds.begin() + 1, std::move(point));
+  }
 }
 
 size_t most_stages(const Stitch& stitch) {
@@ -194,6 +202,16 @@ void keep_values(Space& space, Choice choice, bool (*keep)(int64_t)) {
     seed[at] = static_cast<int>(std::find(axis.values.begin(), axis.values.end(), value(seed)) - axis.values.begin());
 }
 
+// Leaves out the axis of a choice, and seeds that are not at its first value.
+void leave_out(Space& space, Choice choice) {
+  const Axis* const axis = axis_of(space.axes, choice);
+  if (axis == nullptr) return;
+  const auto at = axis - space.axes.data();
+  std::erase_if(space.seeds, [at](const Point& seed) { return seed[static_cast<size_t>(at)] != 0; });
+  for (Point& seed : space.seeds) seed.erase(seed.begin() + at);
+  space.axes.erase(space.axes.begin() + at);
+}
+
 }  // namespace
 
 Space stage_space(const Stage& stage, const Machine& machine) {
@@ -204,6 +222,8 @@ Space stage_space(const Stage& stage, const Machine& machine) {
   for (Point& seed : space.seeds) seed = space.settled(std::move(seed));
   std::erase_if(space.seeds,
                 [&](const Point& seed) { return !space.is_legal(seed) || space.schedule(seed)[kMatrix] != kNoMatrix; });
+  // Waves copy for the loop over turns only (resident_space()).
+  for (const Choice choice : {kCopyingWaves, kTma}) leave_out(space, choice);
   // Without copies a stage loads one step ahead, and kept values leave room for few buffers.
   keep_values(space, kStages, [](int64_t stages) { return stages >= 2 && stages <= kMostStages; });
   return finished(std::move(space), own);

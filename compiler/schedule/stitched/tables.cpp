@@ -38,7 +38,7 @@ Axis axis_in_whole(size_t stage, const Axis& axis, bool teams) {
 }
 
 void complete_stage(const Space& space, int64_t team, Schedule& own) {
-  for (const Choice choice : {kStreamLoads, kPersistent, kCopyingWaves, kTilesByDie, kTma})
+  for (const Choice choice : {kStreamLoads, kPersistent, kTilesByDie})
     if (own.has(choice)) own.set(choice, 0);
   if (own.has(kTeams)) {
     own.set(kTeams, 1);
@@ -56,15 +56,15 @@ void complete_stage(const Space& space, int64_t team, Schedule& own) {
 
 uint64_t Tables::count() const {
   uint64_t all = 0;
-  for (const std::vector<StageTable>& stages : of)
-    for (uint64_t product : products_of(stages))
+  for (size_t c = 0; c < of.size(); ++c)
+    for (uint64_t product : products_of(c))
       if (__builtin_add_overflow(all, product, &all)) return UINT64_MAX;
   return all;
 }
 
 Point Tables::first() const {
   for (size_t c = 0; c < of.size(); ++c) {
-    const std::vector<uint64_t> products = products_of(of[c]);
+    const std::vector<uint64_t> products = products_of(c);
     const auto at = std::find_if(products.begin(), products.end(), [](uint64_t points) { return points > 0; });
     if (at == products.end()) continue;
     Point point = start(c);
@@ -80,9 +80,14 @@ Point Tables::first() const {
   return {};
 }
 
-std::vector<uint64_t> Tables::products_of(const std::vector<StageTable>& stages) const {
+std::vector<uint64_t> Tables::products_of(size_t chosen) const {
   std::vector<uint64_t> products(places(), 1);
-  for (const StageTable& stage : stages) {
+  for (size_t place = 0; place < products.size(); ++place) {
+    size_t rest = place;
+    for (size_t i = shared.size(); i-- > 0; rest /= axes[shared[i]].values.size())
+      if (rest % axes[shared[i]].values.size() != 0 && !matters(chosen, shared[i])) products[place] = 0;
+  }
+  for (const StageTable& stage : of[chosen]) {
     const std::vector<uint64_t> mine = agreeing(stage);
     for (size_t i = 0; i < mine.size(); ++i)
       if (__builtin_mul_overflow(products[i], mine[i], &products[i])) products[i] = UINT64_MAX;
@@ -150,8 +155,12 @@ Point Tables::start(size_t chosen) const {
   return point;
 }
 
+bool Tables::matters(size_t chosen, size_t axis) const {
+  const bool of_resident = axes[axis].choice == kCopyingWaves || axes[axis].choice == kTma;
+  return (axes[axis].path.empty() && !of_resident) || has[chosen][axis] != 0;
+}
+
 bool Tables::matters(const Point& point, size_t axis) const {
-  if (axes[axis].path.empty()) return true;
   const std::optional<size_t> chosen = choice(point);
   return chosen && matters(*chosen, axis);
 }

@@ -52,8 +52,9 @@ struct Tables {
   // Returns a legal point, or an empty point if there is none.
   Point first() const;
 
-  // For each combination of values of the shared axes, the product of the stages' numbers of legal schedules.
-  std::vector<uint64_t> products_of(const std::vector<StageTable>& stages) const;
+  // For each combination of values of the shared axes, the product of the numbers of legal schedules of the stages of a
+  // choice; 0 where an axis without effect is not at its first value.
+  std::vector<uint64_t> products_of(size_t chosen) const;
 
   // Sets the axes of a stage, in a point, to the stage's first legal schedule that agrees with the point's values of
   // the shared axes.
@@ -76,7 +77,7 @@ struct Tables {
   // Whether an axis has an effect: it is an axis of the whole group, or a stage of the named choice has it. Other axes
   // must be at their first values.
   bool matters(const Point& point, size_t axis) const;
-  bool matters(size_t chosen, size_t axis) const { return axes[axis].path.empty() || has[chosen][axis] != 0; }
+  bool matters(size_t chosen, size_t axis) const;
 
   bool legal(const Point& point) const;
   // Whether a schedule of the whole group names a choice of which stage number `stage` is legal, or does not exist.

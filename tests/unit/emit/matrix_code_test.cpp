@@ -13,6 +13,7 @@
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/contract/stitched_products.h"
 #include "tests/unit/schedule/stitched_groups.h"
 #include "tests/unit/scratch.h"
 #include "worker/drivers/gpu/code.h"
@@ -77,7 +78,7 @@ std::string_view instructions_of(const std::string& binary, const std::string& e
 // Opcodes of NVIDIA's machine instructions, which are 16 bytes long. The opcode is the low 12 bits of an instruction,
 // which kWhole masks.
 constexpr uint64_t kHmma = 0x23c, kImma = 0x237, kHgmma = 0x9f0, kIgmma = 0x9f1, kHgmmaResident = 0xdf0, kLdsm = 0x83b,
-                   kSts = 0x388, kLdgsts = 0xfae, kWhole = 0xfff;
+                   kSts = 0x388, kLdgsts = 0xfae, kUtmaldg = 0x5b4, kWhole = 0xfff;
 // Multiply-adds of integers, which compilers also use to move registers. kFamily masks the low 8 bits of an
 // instruction, by which these are recognised.
 constexpr uint64_t kImad = 0x24, kFamily = 0xff;
@@ -153,7 +154,9 @@ TEST_P(MatrixCode, KeepsTheValuesOfATurnInRegisters) {
   const Graph graph = parse(testing::attention_of_halves("bf16", 4096, 4096, kFeatures, kFeatures)).value();
   const Domain domain = analyze_group(graph, machine).value();
   const Space space = space_of(graph, domain, machine).value();
-  const std::vector<Point> points = testing::with_resident_values(space, space.seeds);
+  std::vector<Point> points = testing::with_resident_values(space, space.seeds);
+  // Where waves only copy, shared memory also has phases, which threads set up.
+  std::erase_if(points, [&](const Point& point) { return space.schedule(point)[kCopyingWaves] != 0; });
   ASSERT_FALSE(points.empty());
   for (const Point& point : points) {
     const Schedule schedule = space.schedule(point);
@@ -205,6 +208,35 @@ TEST_P(MatrixCode, HasCopiesAndProductsOfStages) {
     EXPECT_GT(copies, 0);
     EXPECT_EQ(of_groups > 0, groups);
     EXPECT_EQ(products > 0, !groups);
+  }
+}
+
+// Attention whose keys and values other waves copy as boxes: the tensor memory accelerator moves them, and products are
+// of groups of waves.
+TEST_P(MatrixCode, HasBoxesThatOtherWavesCopy) {
+  if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
+  const Scratch scratch;
+  const Machine machine = testing::machine_named(GetParam());
+  const Graph graph = parse(testing::attention_of_halves("bf16", 4096, 4096, 128, 128)).value();
+  const Domain domain = analyze_group(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  const std::vector<Point> points =
+      testing::with_copying_waves(space, testing::with_resident_values(space, space.seeds), true);
+  EXPECT_EQ(points.empty(), (machine.target->features & kWaveGroups) == 0);
+  for (const Point& point : points) {
+    SCOPED_TRACE(space.text(point));
+    const Source source = emit(lower(graph, domain, space.schedule(point), machine).value(), machine).value();
+    const auto unit = compile_gpu({&source, 1}, scratch.folder());
+    ASSERT_TRUE(unit.ok()) << unit.status() << source.text;
+    const GpuCode& code = unit->kernels.front();
+    const std::string_view instructions = instructions_of(unit->binary, source.entry);
+    const int64_t boxes = count_of(kUtmaldg, kWhole, instructions),
+                  products = count_of(kHgmmaResident, kWhole, instructions);
+    std::printf("%ld boxes, %ld products, %d registers, %ld bytes spilled\n", static_cast<long>(boxes),
+                static_cast<long>(products), code.registers, static_cast<long>(code.spill_bytes));
+    EXPECT_GT(boxes, 0);
+    EXPECT_GT(products, 0);
+    EXPECT_EQ(count_of(kLdgsts, kWhole, instructions), 0);
   }
 }
 

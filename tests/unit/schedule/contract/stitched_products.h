@@ -7,6 +7,7 @@
 
 #include "compiler/base/splitmix.h"
 #include "compiler/ir/build.h"
+#include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/space.h"
 #include "compiler/target/matrix.h"
@@ -68,6 +69,17 @@ inline std::vector<Point> copying_points(const Space& space, const std::vector<P
     if (const StageChoices choices = stages_of(space, drawn[i]); choices.copies && choices.in_memory == in_memory)
       out.push_back(drawn[i]);
   return out;
+}
+
+// Returns `points` with waves that only copy, as vectors or (`boxes`) as boxes, where that is legal.
+inline std::vector<Point> with_copying_waves(const Space& space, std::vector<Point> points, bool boxes) {
+  if (axis_of(space.axes, kCopyingWaves) == nullptr) return {};
+  for (Point& point : points) {
+    set_choice(space, point, kCopyingWaves, 4);
+    set_choice(space, point, kTma, boxes ? 1 : 0);
+  }
+  std::erase_if(points, [&](const Point& point) { return !space.is_legal(point); });
+  return points;
 }
 
 }  // namespace wl::testing

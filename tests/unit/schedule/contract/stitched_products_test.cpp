@@ -10,6 +10,7 @@
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/instrs_in.h"
+#include "tests/unit/schedule/stitched_groups.h"
 
 namespace wl {
 namespace {
@@ -47,6 +48,35 @@ TEST(StitchedProducts, CopyAheadAndMultiplyInSharedMemory) {
   if (testing::scaled(24) < 6) return;
   EXPECT_GT(copying, 20);
   EXPECT_GT(in_memory, 10);
+}
+
+// Attention whose keys and values are copied by waves that do nothing else, also as boxes.
+TEST(StitchedProducts, AreCopiedForByOtherWaves) {
+  const Machine machine = machine_with("cuda:sm_90a");
+  const uint64_t first = testing::test_seed(20261205);
+  int kernels = 0, boxes = 0;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(40)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = testing::drawn_resident_attention(seed);
+    const Domain domain = analyze_group(group, machine).value();
+    const Space space = space_of(group, domain, machine).value();
+    const std::vector<Point> seeds = testing::with_resident_values(space, space.seeds);
+    std::vector<Point> points = testing::with_copying_waves(space, seeds, false);
+    for (Point& point : testing::with_copying_waves(space, seeds, true)) points.push_back(std::move(point));
+    testing::expect_meanings(group, domain, space, machine, points, &kernels,
+                             [&](const Kernel& kernel, const Point& point) {
+                               EXPECT_EQ(kernel.copiers, 128);
+                               const bool copies_boxes = space.schedule(point)[kTma] != 0;
+                               EXPECT_EQ(instrs_in(kernel.body, InstrOp::kBoxLoad) > 0, copies_boxes);
+                               boxes += copies_boxes ? 1 : 0;
+                               testing::expect_reads_back(kernel);
+                             });
+    if (HasFatalFailure()) return;
+  }
+  std::printf("%d kernels, %d of them copy boxes\n", kernels, boxes);
+  if (testing::scaled(40) < 10) return;
+  EXPECT_GT(kernels, 10);
+  EXPECT_GT(boxes, 3);
 }
 
 }  // namespace
