@@ -70,11 +70,16 @@ Space resident_space(const Stitched& choice, const Machine& machine) {
   if (!stages.ok() || !has_value(space.axes[0], threads)) return space;
   const Alongside how = alongside(choice, *stages, threads, machine);
   if (how == Alongside::kNo) return space;
-  // Copying waves have the layouts of the computing ones, so there are as many of them.
+  // Copying waves have the layouts of the computing ones, so there are as many of them. So many threads must still be
+  // resident as often as min_blocks says.
+  space.axes.emplace_back(kMinBlocks, info(kMinBlocks).values);
   space.axes.emplace_back(kCopyingWaves, std::vector<int64_t>{0, kCopiers});
   space.axes.emplace_back(kTma, how == Alongside::kBoxes ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0});
-  space.seeds = {{0, 0, 0, 0}};
-  space.legal = [threads](const Schedule& s) { return s[kCopyingWaves] == 0 ? s[kTma] == 0 : s[kTeam] == threads; };
+  space.seeds = {{0, 0, 0, 0, 0}};
+  space.legal = [threads, gpu](const Schedule& s) {
+    if (s[kCopyingWaves] == 0) return s[kTma] == 0;
+    return s[kTeam] == threads && may_reside(s[kMinBlocks], 2 * threads, gpu);
+  };
   return space;
 }
 
