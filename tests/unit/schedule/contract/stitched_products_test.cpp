@@ -79,5 +79,26 @@ TEST(StitchedProducts, AreCopiedForByOtherWaves) {
   EXPECT_GT(boxes, 3);
 }
 
+// A plan whose waves copy is refused where values are in shared memory, for other numbers of threads, and where boxes
+// are asked for without such waves.
+TEST(StitchedProducts, PlansWithCopyingWavesAreChecked) {
+  const Machine machine = machine_with("cuda:sm_90a");
+  const Graph group = testing::parsed(testing::attention_of_halves("bf16", 256, 512, 128, 128));
+  const Domain domain = analyze_group(group, machine).value();
+  const Space space = space_of(group, domain, machine).value();
+  const std::vector<Point> points = testing::with_copying_waves(space, {space.seeds[0]}, true);
+  ASSERT_EQ(points.size(), 1u);
+  ASSERT_TRUE(space.parse(space.text(points[0])).ok());
+  const auto with = [&](Choice choice, int64_t value) {
+    Point point = points[0];
+    set_choice(space, point, choice, value);
+    return space.parse(space.text(point)).status();
+  };
+  EXPECT_TRUE(with(kMinBlocks, 4).ok());
+  for (const absl::Status& status :
+       {with(kTurnValues, 0), with(kTeam, 256), with(kCopyingWaves, 0), with(kMinBlocks, 16)})
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+}
+
 }  // namespace
 }  // namespace wl
