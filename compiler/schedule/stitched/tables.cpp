@@ -190,7 +190,11 @@ bool Tables::legal(size_t stage, const Schedule& schedule) const {
     if (!named) continue;
     if (stage >= of[c].size()) return true;
     size_t number = 0;
-    for (const size_t axis : of[c][stage].axes) number = number * axes[axis].values.size() + at(axis);
+    for (const size_t axis : of[c][stage].axes) {
+      const size_t values_of_axis = axes[axis].values.size();
+      if (at(axis) == values_of_axis) return false;  // the axis does not have the schedule's value
+      number = number * values_of_axis + at(axis);
+    }
     return of[c][stage].legal[number] != 0;
   }
   return false;

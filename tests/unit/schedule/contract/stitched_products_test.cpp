@@ -95,6 +95,11 @@ TEST(StitchedProducts, PlansWithCopyingWavesAreChecked) {
     return space.parse(space.text(point)).status();
   };
   EXPECT_TRUE(with(kMinBlocks, 4).ok());
+  // In a packed group the threads may be a number that this space does not have.
+  Schedule other = space.schedule(points[0]);
+  EXPECT_TRUE(space.parts[0].legal(other));
+  other.set(kTeam, 96);
+  EXPECT_FALSE(space.parts[0].legal(other));
   for (const absl::Status& status :
        {with(kTurnValues, 0), with(kTeam, 256), with(kCopyingWaves, 0), with(kMinBlocks, 16)})
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
