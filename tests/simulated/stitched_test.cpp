@@ -54,9 +54,7 @@ TEST(StitchedCode, ThatCopiesAheadMeansItsGraph) {
       const Graph group = testing::drawn_stages(seed);
       const Domain domain = analyze_group(group, machine).value();
       const Space space = space_of(group, domain, machine).value();
-      const std::vector<Point> drawn = testing::sample_points(space, 200, seed);
-      std::vector<Point> points = testing::copying_points(space, drawn, 1, false);
-      for (Point& point : testing::copying_points(space, drawn, 1, true)) points.push_back(std::move(point));
+      const std::vector<Point> points = testing::drawn_copying_points(space, 200, 1, seed);
       const int number = checks.group(group, seed).value();
       for (const Point& point : points) {
         const Kernel kernel = lower(group, domain, space.schedule(point), machine).value();

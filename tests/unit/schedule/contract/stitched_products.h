@@ -71,6 +71,14 @@ inline std::vector<Point> copying_points(const Space& space, const std::vector<P
   return out;
 }
 
+// Returns up to `count` drawn points of each of both kinds of copying_points(); the seeds are drawn last.
+inline std::vector<Point> drawn_copying_points(const Space& space, int draws, size_t count, uint64_t seed) {
+  const std::vector<Point> drawn = sample_points(space, draws, seed);
+  std::vector<Point> out = copying_points(space, drawn, count, false);
+  for (Point& point : copying_points(space, drawn, count, true)) out.push_back(std::move(point));
+  return out;
+}
+
 // Returns `points` with waves that only copy, as vectors or (`boxes`) as boxes, where that is legal.
 inline std::vector<Point> with_copying_waves(const Space& space, std::vector<Point> points, bool boxes) {
   if (axis_of(space.axes, kCopyingWaves) == nullptr) return {};

@@ -29,10 +29,7 @@ TEST(StitchedProducts, CopyAheadAndMultiplyInSharedMemory) {
       const Domain domain = analyze_group(group, machine).value();
       ASSERT_EQ(domain.cls, LoopClass::kStitched);
       const Space space = space_of(group, domain, machine).value();
-      // The drawn points come after the seeds.
-      const std::vector<Point> drawn = testing::sample_points(space, 300, seed);
-      std::vector<Point> points = testing::copying_points(space, drawn, 2, false);
-      for (Point& point : testing::copying_points(space, drawn, 2, true)) points.push_back(std::move(point));
+      const std::vector<Point> points = testing::drawn_copying_points(space, 300, 2, seed);
       testing::expect_meanings(group, domain, space, machine, points, &kernels,
                                [&](const Kernel& kernel, const Point& point) {
                                  const testing::StageChoices stages = testing::stages_of(space, point);
