@@ -21,12 +21,22 @@ namespace {
 constexpr unsigned char kZoneByte = 0xFF;
 constexpr std::chrono::microseconds kSpin{200};  // time that a wait for the GPU spins before it sleeps
 
-// Returns a device's architecture, such as "sm_90a" or "gfx90a". The suffix "a" of sm_90a (Hopper) and sm_100a
-// (Blackwell) permits instructions that are specific to the architecture.
+// Returns whether there are kernels for this target (compiler/base/gpus.def).
+bool has_row(std::string_view target) {
+#define WL_GPU(name, ...) \
+  if (target == (name)) return true;
+#include "compiler/base/gpus.def"
+#undef WL_GPU
+  return false;
+}
+
+// Returns a device's architecture, such as "sm_90a" or "gfx90a". The suffix "a" of NVIDIA's architectures permits
+// instructions that are specific to one of them; it is there if kernels are made for the target that has it.
 std::string architecture_of(const GpuApi& api, int device) {
   if (api.family == "cuda") {
     const int version = 10 * gpu_attribute(api, api.major, device) + gpu_attribute(api, api.minor, device);
-    return absl::StrCat("sm_", version, version == 90 || version == 100 ? "a" : "");
+    const std::string name = absl::StrCat("sm_", version);
+    return has_row(absl::StrCat("cuda:", name, "a")) ? absl::StrCat(name, "a") : name;
   }
   // Versions of ROCm lay out the struct hipDeviceProp_t differently. In all of them, the architecture is the only
   // string that begins with "gfx", so it is found by a search through the bytes of the struct.

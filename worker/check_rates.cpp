@@ -2,7 +2,7 @@
 // kernels can be compiled, loaded and run on this machine as candidates are.
 #include <algorithm>
 #include <fstream>
-#include <map>
+#include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -34,16 +34,13 @@ std::pair<double, std::string> cpu_clock() {
   return {0, ""};
 }
 
-// Returns the f32 multiply-adds that a multiprocessor (SM or CU) completes in a clock cycle, from
-// the vendors' throughput tables; 0: not known.
-int lanes_of_unit(const std::string& target) {
-  static const auto* const kRows = new std::map<std::string, int>{
-      {"cuda:sm_70", 64},   {"cuda:sm_75", 64},   {"cuda:sm_80", 64},   {"cuda:sm_86", 128},  {"cuda:sm_87", 128},
-      {"cuda:sm_89", 128},  {"cuda:sm_90", 128},  {"cuda:sm_90a", 128}, {"cuda:sm_100", 128}, {"cuda:sm_100a", 128},
-      {"cuda:sm_120", 128}, {"hip:gfx906", 64},   {"hip:gfx908", 64},   {"hip:gfx90a", 64},   {"hip:gfx942", 128},
-      {"hip:gfx950", 128},  {"hip:gfx1030", 128}, {"hip:gfx1100", 256}, {"hip:gfx1201", 256}};
-  const auto row = kRows->find(target);
-  return row == kRows->end() ? 0 : row->second;
+// Returns the f32 multiply-adds that a multiprocessor (SM or CU) completes in a clock cycle; 0: not known.
+int lanes_of_unit(std::string_view target) {
+#define WL_GPU(name, family, lanes, ...) \
+  if (target == (name)) return lanes;
+#include "compiler/base/gpus.def"
+#undef WL_GPU
+  return 0;
 }
 
 // Makes a finding from the clock rates of a GPU that were read after each sample. It reports whether they differ.

@@ -36,15 +36,6 @@ constexpr Peak kAvx512Peak = {400, 1200, 400, 2}, kAvx2Peak = {200, 600, 400, 2}
 // Where the figures of the table come from.
 // * CPUs: rates of one multiply-add unit. A multiply-add of i32 takes two or three instructions where one of f32 takes
 //   one: vpmulld is two operations and the addition a third; SSE2 multiplies in 64 bits.
-// * GPUs: data sheets. Rates of integers are from the vendors' throughput tables: an NVIDIA SM multiplies 64 in a
-//   cycle, AMD's units multiply them at a quarter of the rate of f32.
-// * Matrix instructions of NVIDIA: dense rates with sums in f32 (for bytes, in i32), from the data sheets of A100, RTX
-//   3090, 4090 and 5090. The large GPUs from sm_90 on reach their rate only by instructions of four warps (sm_90a);
-//   mma.sync reaches about three fifths of it.
-// * Matrix instructions of AMD: data sheets of MI100, MI210, MI300X, MI355X (full rate only by kMfmaDeep), RX 7900 XTX
-//   and RX 9070 XT. Those of gfx90a flush denormals of f16 to zero, so its row has no rate for f16.
-// * MI300X and MI355X: eight dies, each with an L2 of 16 channels of 128 bytes a cycle, and 256 MB of Infinity Cache
-//   between the L2s and memory (AMD CDNA 3 white paper, 2023).
 constexpr Target kTargets[] = {
     // Columns: name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32, dots of bf16 and i8, matrices of
     // f16, bf16 and i8}, copy, l2, peak
@@ -60,50 +51,13 @@ constexpr Target kTargets[] = {
     // core multiplies 16 x 16 by 16 x 16 words in 16 cycles: 512 multiply-adds of bf16, or 1024 of bytes, in a cycle in
     // which vectors do 32 of f32. A measurement for bf16 gave 15 times the rate of f32.
     {"cpu:amx", "cpu", 16, 32, true, {120, 0.5, 0.33, 0.5, 4, 0, 16, 32}, 18, 100, kAvx512Peak, {}, kTileRegisters},
-    // Columns: name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared
-    // memory of a block and a unit, units, L2, bytes/ns, banks if not 32, dies, bytes/ns of L2s, cache}, features, {f32
-    // flops/ns, f64, i32, dots of bf16 and i8, matrices of f16, bf16, i8 and tf32}
-    gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320}, kF64Functions,
-            {200, 1. / 32, 1}),
-    gpu_row("cuda:sm_80", "cuda", {32, 1024, 2048, 32, 255, 65536, 163 * kKb, 164 * kKb, 108, 40 * kMb, 1935}, kAmpere,
-            {180, 0.5, 1, 0, 0, 16, 16, 32, 8}),
-    gpu_row("cuda:sm_86", "cuda", {32, 1024, 1536, 16, 255, 65536, 99 * kKb, 100 * kKb, 84, 6 * kMb, 936}, kAmpere,
-            {430, 1. / 64, 0.5, 0, 0, 2, 2, 8, 1}),
-    gpu_row("cuda:sm_89", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 128, 72 * kMb, 1008}, kAmpere,
-            {610, 1. / 64, 0.5, 0, 0, 2, 2, 8, 1}),
-    gpu_row("cuda:sm_90", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 3350}, kHopper,
-            {430, 0.5, 0.5, 0, 0, 9, 9, 18, 4.5}),
-    gpu_row("cuda:sm_90a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 4800},
-            kHopperA, {450, 0.5, 0.5, 0, 0, 15, 15, 30, 7.5}),
-    gpu_row("cuda:sm_100a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 148, 126 * kMb, 8000},
-            kHopper, {460, 0.5, 0.5, 0, 0, 9, 9, 18, 4.5}),
-    gpu_row("cuda:sm_120", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 170, 96 * kMb, 1792}, kHopper,
-            {600, 1. / 64, 0.5, 0, 0, 2, 2, 8, 1}),
-    gpu_row("hip:gfx906", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 60, 4 * kMb, 1024}, 0,
-            {220, 0.5, 0.2}),
-    gpu_row("hip:gfx908", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 120, 8 * kMb, 1228}, kMfmaF16,
-            {190, 0.5, 0.2, 0, 0, 8}),
-    gpu_row("hip:gfx90a", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 104, 8 * kMb, 1638},
-            kAsyncCopy | kMfmaBf16, {220, 1, 0.2, 0, 0, 0, 8}),
-    gpu_row("hip:gfx942", "hip",
-            {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 304, 4 * kMb, 5300, 32, 8, 34400, 256 * kMb}, kMi300,
-            {260, 1, 0.2, 0, 0, 16, 16}),
-    gpu_row("hip:gfx950", "hip",
-            {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, 64, 8, 39300, 256 * kMb},
-            kMi300 | kMfmaDeep, {310, 1, 0.2, 0, 0, 16, 16}),
-    // On RDNA, a unit is a workgroup processor of two CUs, since clang and hipRTC spread the waves of a block over both
-    // CUs unless -mcumode is given. HIP's number of multiprocessors also counts workgroup processors.
-    gpu_row("hip:gfx1030", "hip", {32, 1024, 2048, 32, 256, 131072, 64 * kKb, 128 * kKb, 40, 4 * kMb, 512}, kEarlyLoads,
-            {520, 1. / 16, 0.2}),
-    gpu_row("hip:gfx1100", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 48, 6 * kMb, 960},
-            kEarlyLoads | kWmma, {1180, 1. / 32, 0.1, 0, 0, 2, 2, 2}),
-    gpu_row("hip:gfx1201", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 32, 8 * kMb, 640},
-            kEarlyLoads | kWmmaHalves, {1400, 1. / 64, 0.1, 0, 0, 4, 4, 8}),
-    // The simulated GPUs, whose lanes are fibers of the host. Their limits are those of the smallest GPU of the family.
-    gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1}, kHopperA,
-            {200, 0.5, 1, 0, 0, 8, 8, 16, 4}),
-    gpu_row("sim:hip", "sim", {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1},
-            kF64Functions | kMi300, {200, 0.5, 1, 0, 0, 8, 8}),
+#define WL_ROW(...) \
+  { __VA_ARGS__ }
+#define WL_GPU(name, family, lanes, gpu, features, arithmetic) \
+  gpu_row(name, family, WL_ROW gpu, features, WL_ROW arithmetic),
+#include "compiler/base/gpus.def"
+#undef WL_GPU
+#undef WL_ROW
 };
 
 }  // namespace

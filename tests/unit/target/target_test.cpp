@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 #include "compiler/target/matrix.h"
 
 namespace wl {
@@ -25,6 +27,20 @@ TEST(Targets, HaveEveryRate) {
 
 // On targets without dot-product and matrix instructions, products of narrow floats are as fast as products of f32, and
 // no type is faster.
+// The two figures of a GPU's row for multiply-adds, in a cycle and in a nanosecond, imply its clock. One GPU runs at 1
+// to 3 GHz, so a figure that is missing or wrong by a factor is found.
+TEST(Targets, ImplyAClock) {
+#define WL_GPU(name, family, lanes, ...)                                    \
+  if (std::string_view(family) != "sim") {                                  \
+    const absl::StatusOr<const Target*> target = target_named(name);        \
+    ASSERT_TRUE(target.ok()) << target.status();                            \
+    const double ghz = (*target)->arithmetic.flops_per_ns / (2. * (lanes)); \
+    EXPECT_TRUE(ghz >= 1 && ghz <= 3) << (name) << ": " << ghz;             \
+  }
+#include "compiler/base/gpus.def"
+#undef WL_GPU
+}
+
 TEST(Targets, MultiplyAsTheLoweringDoes) {
   for (const Target& target : targets()) {
     SCOPED_TRACE(std::string(target.name));
