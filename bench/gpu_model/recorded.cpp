@@ -16,7 +16,6 @@
 #include "compiler/base/records.h"
 #include "compiler/cover/stitching.h"
 #include "compiler/ir/text.h"
-#include "compiler/model/features.h"
 #include "compiler/model/gpu_cost.h"
 #include "compiler/model/pipeline.h"
 #include "compiler/schedule/lower/lower.h"
@@ -37,8 +36,8 @@ struct Timed {
 };
 
 // The models, in the order of Timed::predicted: the order of the space's own seeds (other plans come last), what
-// features_of(), gpu_contract_ns() and gpu_nest_ns() expect.
-constexpr const char* kModels[] = {"seeds", "features", "pipeline", "nest"};
+// gpu_time() and gpu_contract_ns() expect.
+constexpr const char* kModels[] = {"seeds", "kernel", "pipeline"};
 constexpr size_t kModelCount = std::size(kModels);
 constexpr double kUnpriced = std::numeric_limits<double>::infinity();
 
@@ -92,9 +91,8 @@ std::vector<Timed> plans_of(const Json& recorded, const DeviceWorkload& workload
     plans.push_back({text,
                      kind,
                      trial.value("ns", 0.0),
-                     {static_cast<double>(seed), features_of(*kernel, machine).analytic_ns,
-                      product ? gpu_contract_ns(schedule, extents, machine) : kUnpriced,
-                      nest ? gpu_nest_ns(*kernel, machine) : kUnpriced}});
+                     {static_cast<double>(seed), gpu_time(*kernel, machine).ns,
+                      product ? gpu_contract_ns(schedule, extents, machine) : kUnpriced}});
   }
   return plans;
 }

@@ -181,34 +181,11 @@ void count_cpu(Facts& facts) {
   facts.ns = std::max(1.0, cpu_ns(facts.work, facts.cost));
 }
 
-bool is_nest(const Kernel& kernel) {
-  return kernel.name == "map" || kernel.name == "rows" || kernel.name == "columns" || kernel.name == "transpose";
-}
-
-// The model of DeepCuts (PLDI 2021), for all but loop nests, which have a model of their own: the kernel takes the time
-// of its scarcest resource, on the multiprocessor with most blocks. The time is longer if too few threads are resident
-// to hide latency.
 void price_gpu(Facts& facts) {
-  const Kernel& kernel = facts.kernel;
-  const Gpu& gpu = facts.machine.target->gpu;
-  const Rates rates = rates_of(facts.machine);
-  const double units = std::max(1, facts.machine.multiprocessors());
-  double fit = std::min<double>(gpu.unit_blocks, static_cast<double>(gpu.unit_threads) / std::max(1, kernel.threads));
-  if (kernel.scratch_bytes() > 0) fit = std::min(fit, static_cast<double>(gpu.unit_shared / kernel.scratch_bytes()));
-  fit = std::clamp(std::floor(fit), 1.0, std::max(1.0, facts.blocks));
-  facts.occupancy = std::min(1.0, fit * kernel.threads / std::max(1, gpu.unit_threads));
-  // The slots were counted for one thread of a team (the threads that work on a tile together). A wave issues an
-  // operation once for all its lanes, so the team issues slots * team / wave operations.
-  const double waves = facts.slots() * kernel.team / std::max(1, kernel.wave);
-  const double lanes = rates.slots_per_ns / units / std::max(1, kernel.wave);
-  const double memory = (facts.read + facts.written) / (rates.memory_bytes_per_ns / units);
-  const double shared = facts.scratch / (rates.near_bytes_per_ns / units * 4);
-  // The model assumes that all latency is hidden if at least half of the threads that a multiprocessor can hold are
-  // resident.
-  const double hidden = std::min(1.0, facts.occupancy * 2);
-  facts.ns = is_nest(kernel)
-                 ? gpu_nest_ns(kernel, facts.machine)
-                 : rates.launch_us * 1000 + std::max({memory, shared, waves / lanes}) / std::max(0.05, hidden);
+  const GpuTime time = gpu_time(facts.kernel, facts.machine);
+  const double threads = time.work.resident * facts.kernel.threads;
+  facts.occupancy = std::min(1.0, threads / std::max(1, facts.machine.target->gpu.unit_threads));
+  facts.ns = time.ns;
 }
 
 struct Feature {

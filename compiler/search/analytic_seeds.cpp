@@ -8,7 +8,6 @@
 #include "compiler/kernel/verify.h"
 #include "compiler/model/cpu_cost.h"
 #include "compiler/model/gpu_cost.h"
-#include "compiler/model/pipeline.h"
 #include "compiler/schedule/lower/lower.h"
 
 namespace wl {
@@ -127,37 +126,38 @@ void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& 
            lowered, space);
 }
 
-// Until a device has been measured, the model's rates come from data sheets. So half of the kSeeds places are
-// reserved for the space's former seeds.
-void order_by_pipeline(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
-  const ProductExtents product = product_extents(group, domain);
-  order_by(Prices(space, [&](const Point& point) { return gpu_contract_ns(space.schedule(point), product, machine); }),
-           lowered_in(group, domain, machine, space), space, kSeeds / 2);
+Prices gpu_prices(const Space& space, const Lowered& lowered, const Machine& machine) {
+  return Prices(space, [&](const Point& point) {
+    const auto kernel = lowered(point);
+    return kernel.ok() ? gpu_time(*kernel, machine).ns : kWorst;
+  });
 }
 
-bool is_gpu_nest(const Domain& domain, const Machine& machine, const Space&) {
-  const bool is_nest =
-      domain.cls == LoopClass::kMap || domain.cls == LoopClass::kRows || domain.cls == LoopClass::kColumns;
-  return is_nest && machine.target->is_gpu();
+// Until a device has been measured, the model's rates come from data sheets. So half of the kSeeds places are
+// reserved for the space's former seeds.
+void order_gpu_products(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
+  const Lowered lowered = lowered_in(group, domain, machine, space);
+  order_by(gpu_prices(space, lowered, machine), lowered, space, kSeeds / 2);
 }
 
 // The model was held against schedules like the former seeds, so these are put in its order and come first. The one
-// that it finds from the best of them is the second.
-void order_by_gpu_nest(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
+// that it finds from the best of them is the second, if `walks`.
+void order_gpu_seeds(const Graph& group, const Domain& domain, const Machine& machine, Space& space, bool walks) {
   const Lowered lowered = lowered_in(group, domain, machine, space);
-  Prices prices(space, [&](const Point& point) {
-    const auto kernel = lowered(point);
-    return kernel.ok() ? gpu_nest_ns(*kernel, machine) : kWorst;
-  });
+  Prices prices = gpu_prices(space, lowered, machine);
   std::stable_sort(space.seeds.begin(), space.seeds.end(),
                    [&](const Point& a, const Point& b) { return prices.of(a) < prices.of(b); });
-  walk(space, space.seeds[0], prices);
-  const std::vector<Point> ranked = prices.ranked();
-  if (ranked.empty()) return;
-  const Point& best = ranked[0];
-  if (std::find(space.seeds.begin(), space.seeds.end(), best) == space.seeds.end())
-    space.seeds.insert(space.seeds.begin() + 1, best);
+  if (walks && !space.seeds.empty()) {
+    walk(space, space.seeds[0], prices);
+    const std::vector<Point> ranked = prices.ranked();
+    if (!ranked.empty() && std::find(space.seeds.begin(), space.seeds.end(), ranked[0]) == space.seeds.end())
+      space.seeds.insert(space.seeds.begin() + 1, ranked[0]);
+  }
   if (space.seeds.size() > kSeeds) space.seeds.resize(kSeeds);
+}
+
+bool is_on_gpu(const Machine& machine, const Domain& domain, std::initializer_list<LoopClass> classes) {
+  return machine.target->is_gpu() && std::find(classes.begin(), classes.end(), domain.cls) != classes.end();
 }
 
 constexpr SeedModel kSeedModels[] = {
@@ -170,12 +170,25 @@ constexpr SeedModel kSeedModels[] = {
      }},
     {"cpu_cost", "contractions on CPUs, by reuse of their data and what a step of each micro-kernel takes",
      is_cpu_contraction, order_by_cpu_cost},
-    {"pipeline", "contractions on GPUs, by how far the latency of their loads is hidden",
+    {"gpu_products", "contractions on GPUs, by what their blocks move, compute and wait for",
      [](const Domain& domain, const Machine& machine, const Space&) {
-       return domain.cls == LoopClass::kContract && machine.target->is_gpu();
+       return is_on_gpu(machine, domain, {LoopClass::kContract});
      },
-     order_by_pipeline},
-    {"nest", "loop nests on GPUs, by what their blocks move and wait for", is_gpu_nest, order_by_gpu_nest},
+     order_gpu_products},
+    {"gpu_nests", "loop nests on GPUs, by the same model",
+     [](const Domain& domain, const Machine& machine, const Space&) {
+       return is_on_gpu(machine, domain, {LoopClass::kMap, LoopClass::kRows, LoopClass::kColumns});
+     },
+     [](const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
+       order_gpu_seeds(group, domain, machine, space, /*walks=*/true);
+     }},
+    {"gpu_stitched", "stitched groups on GPUs, by the same model; their own first schedules only",
+     [](const Domain& domain, const Machine& machine, const Space&) {
+       return is_on_gpu(machine, domain, {LoopClass::kStitched});
+     },
+     [](const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
+       order_gpu_seeds(group, domain, machine, space, /*walks=*/false);
+     }},
 };
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include "compiler/ir/text.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/model/gpu_cost.h"
-#include "compiler/model/pipeline.h"
 #include "compiler/schedule/lower/lower.h"
 
 namespace wl {
@@ -116,6 +115,10 @@ TEST(AnalyticSeeds, OthersKeepTheirOwn) {
   EXPECT_EQ(group.space.seeds, own);
 }
 
+double gpu_ns(const Opened& group, const Point& point) {
+  return gpu_time(*lower(group.graph, group.domain, group.space.schedule(point), group.machine), group.machine).ns;
+}
+
 // For loop nests on GPUs, the former seeds are put in the model's order, and the best schedule that the model finds is
 // the second.
 TEST(AnalyticSeeds, OfNestsOnLanesAreInTheOrderOfTheirModel) {
@@ -126,9 +129,7 @@ TEST(AnalyticSeeds, OfNestsOnLanesAreInTheOrderOfTheirModel) {
     const std::vector<Point>& seeds = group.space.seeds;
     EXPECT_LE(seeds.size(), 8u);
     EXPECT_NE(std::find(own.begin(), own.end(), seeds[0]), own.end());
-    const auto ns = [&](const Point& point) {
-      return gpu_nest_ns(*lower(group.graph, group.domain, group.space.schedule(point), group.machine), group.machine);
-    };
+    const auto ns = [&](const Point& point) { return gpu_ns(group, point); };
     for (const Point& seed : own) EXPECT_LE(ns(seeds[0]), ns(seed)) << target;
     for (const Point& seed : seeds) {
       EXPECT_TRUE(group.space.is_legal(seed)) << group.space.text(seed);
@@ -137,9 +138,9 @@ TEST(AnalyticSeeds, OfNestsOnLanesAreInTheOrderOfTheirModel) {
   }
 }
 
-// For contractions on GPUs, the first seed is the pipeline model's best point, and the seed that was first before
+// For contractions on GPUs, the first seed is the model's best point, and the seed that was first before
 // remains among the seeds.
-TEST(AnalyticSeeds, OfContractionsOnLanesComeFromThePipelineModel) {
+TEST(AnalyticSeeds, OfContractionsOnLanesComeFromTheModelOfKernels) {
   for (const char* target : {"cuda:sm_75", "cuda:sm_80", "cuda:sm_90a", "hip:gfx90a"}) {
     Opened group = open(kProduct, target);
     const std::vector<Point> own = group.space.seeds;
@@ -147,10 +148,7 @@ TEST(AnalyticSeeds, OfContractionsOnLanesComeFromThePipelineModel) {
     const std::vector<Point>& seeds = group.space.seeds;
     ASSERT_FALSE(seeds.empty());
     EXPECT_LE(seeds.size(), 8u);
-    const ProductExtents product = product_extents(group.graph, group.domain);
-    const auto ns = [&](const Point& point) {
-      return gpu_contract_ns(group.space.schedule(point), product, group.machine);
-    };
+    const auto ns = [&](const Point& point) { return gpu_ns(group, point); };
     for (const Point& seed : seeds) EXPECT_TRUE(group.space.is_legal(seed)) << group.space.text(seed);
     for (const Point& seed : own) EXPECT_LE(ns(seeds[0]), ns(seed)) << target;
     EXPECT_NE(std::find(seeds.begin(), seeds.end(), own[0]), seeds.end());
