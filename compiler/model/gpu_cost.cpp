@@ -12,7 +12,7 @@ namespace {
 constexpr double kSchedulers = 4;  // of a multiprocessor; each of them issues an operation of a wave per cycle
 
 // These constants make the model's times proportional to those that an H200 took for 543 plans of 98 workloads
-// (bench/gpu_model/recorded.cpp). In ns: a wait for device memory, and for a copy that was ordered ahead; a wait for
+// (bench/gpu_model/recorded.cpp). In ns: a wait for device memory, and one that other things may hide; a wait for
 // shared memory; a barrier, or a wait for products; a wait for other blocks' partial results; the start of a block.
 constexpr double kWaitNs = 153, kCopyNs = 600, kSharedWaitNs = 18.5, kMeetingNs = 40, kPartialNs = 4250, kBeginNs = 400;
 // In cycles of a scheduler: from an operation of a wave to the next one, if they depend on one another; orders of

@@ -113,7 +113,7 @@ class BlockWalk {
   }
 
   void step(const Instr& instr, Times at) {
-    await(instr, at.times);
+    await(instr, at);
     switch (info(instr.op).order) {
       case Order::kArrival:
         // Copies of `pending` further groups are under way while these arrive; on entry to a loop, none has arrived.
@@ -145,19 +145,20 @@ class BlockWalk {
       compute(instr, at.times);
   }
 
-  // Waits for loads whose values the instruction needs. All loads that were issued by then have arrived, too.
-  void await(const Instr& instr, double times) {
-    double most = 0;
+  // Waits for loads whose values the instruction needs. All loads that were issued by then have arrived, too. Loads
+  // that were issued before products were begun, or in a later iteration, arrive beside other things.
+  void await(const Instr& instr, const Times& at) {
+    bool waits = false, ahead = false;
     for (const TileId tile : instr.args)
-      if (const auto at = loading_.find(tile); at != loading_.end())
-        most = std::max(most, at->second == multiplied_ ? 1 : 0.5);
-    if (most > 0) {
-      chain_->waits += times * most;
+      if (const auto load = loading_.find(tile); load != loading_.end())
+        (load->second == multiplied_ && at.first ? waits : ahead) = true;
+    if (waits || ahead) {
+      (waits ? chain_->waits : chain_->ahead) += at.times;
       loading_.clear();
     }
     const auto is_near = [&](TileId tile) { return near_.contains(tile); };
     if (!std::any_of(instr.args.begin(), instr.args.end(), is_near)) return;
-    chain_->near += times;
+    chain_->near += at.times;
     near_.clear();
   }
 

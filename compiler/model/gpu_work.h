@@ -9,10 +9,11 @@ namespace wl {
 
 // What the threads of one role do and wait for, one thing after the other, while one block runs.
 struct GpuChain {
-  double slots = 0;     // operations that a wave issues, in issue slots
-  double copies = 0;    // orders of asynchronous copies that a wave issues, one for each of its threads
-  double waits = 0;     // waits for values from device memory that nothing else hides
-  double ahead = 0;     // waits for copies that were ordered ahead; one of n that are under way at once counts as 1 / n
+  double slots = 0;   // operations that a wave issues, in issue slots
+  double copies = 0;  // orders of asynchronous copies that a wave issues, one for each of its threads
+  double waits = 0;   // waits for values from device memory, outside loops or in their first iteration
+  // Such waits in later iterations, which other things may hide; one of n copies that are under way counts as 1 / n.
+  double ahead = 0;
   double near = 0;      // waits for values from shared memory
   double stored = 0;    // bytes that a block stores to device memory
   double meetings = 0;  // barriers, and waits for the products of matrix instructions
