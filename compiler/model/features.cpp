@@ -8,7 +8,6 @@
 #include "compiler/model/cpu_cost.h"
 #include "compiler/model/gpu_cost.h"
 #include "compiler/model/polydl.h"
-#include "compiler/model/rates.h"
 
 namespace wl {
 namespace {

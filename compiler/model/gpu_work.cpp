@@ -117,13 +117,13 @@ class BlockWalk {
     switch (info(instr.op).order) {
       case Order::kArrival:
         // Copies of `pending` further groups are under way while these arrive; on entry to a loop, none has arrived.
-        (at.first ? chain_->waits : chain_->ahead) += at.times / (at.first ? 1 : 1 + instr.pending);
+        wait(at.first, at.times, 1 + instr.pending);
         return;
       case Order::kPhaseEnd: {
         if (chain_ == &out_.copiers) return;  // they wait for teams, whose own time counts
         const auto ring =
             static_cast<double>(std::max<int64_t>(2, elements(kernel_.buffers[instr.slice.buffer].shape)));
-        (at.first_of_all ? chain_->waits : chain_->ahead) += at.times / (at.first_of_all ? 1 : ring - 1);
+        wait(at.first_of_all, at.times, ring - 1);
         return;
       }
       case Order::kBlock:
@@ -145,15 +145,25 @@ class BlockWalk {
       compute(instr, at.times);
   }
 
+  // Waits for device memory, at first or while `under_way` such things are under way.
+  void wait(bool at_first, double times, double under_way) {
+    if (at_first)
+      chain_->waits += times;
+    else
+      chain_->ahead += times / under_way;
+  }
+
   // Waits for loads whose values the instruction needs. All loads that were issued by then have arrived, too. Loads
   // that were issued before products were begun, or in a later iteration, arrive beside other things.
   void await(const Instr& instr, const Times& at) {
-    bool waits = false, ahead = false;
+    bool waits = false, at_first = false;
     for (const TileId tile : instr.args)
-      if (const auto load = loading_.find(tile); load != loading_.end())
-        (load->second == multiplied_ && at.first ? waits : ahead) = true;
-    if (waits || ahead) {
-      (waits ? chain_->waits : chain_->ahead) += at.times;
+      if (const auto load = loading_.find(tile); load != loading_.end()) {
+        waits = true;
+        at_first = at_first || (at.first && load->second == multiplied_);
+      }
+    if (waits) {
+      wait(at_first, at.times, 1);
       loading_.clear();
     }
     const auto is_near = [&](TileId tile) { return near_.contains(tile); };
@@ -206,12 +216,12 @@ class BlockWalk {
       return;
     }
     if (copy) out_.shared_bytes += times * elements * size;
-    const double bytes = at.mean * elements / neighbours * std::ceil(neighbours * size / kSector) * kSector;
+    const double bytes = elements / neighbours * std::ceil(neighbours * size / kSector) * kSector;
     if (store) {
-      chain_->stored += bytes / at.mean * times;
-      written_ += bytes;
+      chain_->stored += times * bytes;
+      written_ += at.mean * bytes;
     } else {
-      read(instr, bytes);
+      read(instr, at.mean * bytes);
     }
     out_.streaming = out_.streaming || (!store && instr.streaming);
     if (!store && !copy) loading_[instr.result] = multiplied_;

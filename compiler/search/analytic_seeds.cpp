@@ -115,22 +115,22 @@ bool is_cpu_contraction(const Domain& domain, const Machine& machine, const Spac
   return domain.cls == LoopClass::kContract && !machine.target->is_gpu();
 }
 
+// Prices of points by their kernels.
+Prices kernel_prices(const Space& space, const Lowered& lowered, const std::function<double(const Kernel&)>& price) {
+  return Prices(space, [lowered, price](const Point& point) {
+    const auto kernel = lowered(point);
+    return kernel.ok() ? price(*kernel) : kWorst;
+  });
+}
+Prices gpu_prices(const Space& space, const Lowered& lowered, const Machine& machine) {
+  return kernel_prices(space, lowered, [&](const Kernel& kernel) { return gpu_time(kernel, machine).ns; });
+}
+
 void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
   const CpuCost cost = default_cpu_cost(machine);
   const Lowered lowered = lowered_in(group, domain, machine, space);
-  order_by(Prices(space,
-                  [&](const Point& point) {
-                    const auto kernel = lowered(point);
-                    return kernel.ok() ? cpu_ns(cpu_work(*kernel, machine), cost) : kWorst;
-                  }),
+  order_by(kernel_prices(space, lowered, [&](const Kernel& kernel) { return cpu_ns(cpu_work(kernel, machine), cost); }),
            lowered, space);
-}
-
-Prices gpu_prices(const Space& space, const Lowered& lowered, const Machine& machine) {
-  return Prices(space, [&](const Point& point) {
-    const auto kernel = lowered(point);
-    return kernel.ok() ? gpu_time(*kernel, machine).ns : kWorst;
-  });
 }
 
 // Until a device has been measured, the model's rates come from data sheets. So half of the kSeeds places are
