@@ -281,8 +281,11 @@ int64_t contract_registers(const Schedule& s, int64_t words) {
 }
 
 int64_t contract_shared(const Schedule& s, int64_t bytes) {
-  if (const std::optional<MatrixOp> matrix = matrix_of(s)) return matrix_shared(*matrix, s) + 128;
-  return s[kStages] * s[kStepK] * (rows_of_tile(s) + columns_of_tile(s) + 2 * s[kVector]) * bytes + 128;
+  // Besides the factors: two buffers of phases for copying waves, and a flag for blocks that share a tile, of 64 bytes
+  // each.
+  const int64_t beside = s[kCopyingWaves] > 0 && s[kReductionBlocks] > 1 ? 192 : 128;
+  if (const std::optional<MatrixOp> matrix = matrix_of(s)) return matrix_shared(*matrix, s) + beside;
+  return s[kStages] * s[kStepK] * (rows_of_tile(s) + columns_of_tile(s) + 2 * s[kVector]) * bytes + beside;
 }
 
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine) {
