@@ -60,7 +60,7 @@ def program(graph, server, no_counts):
 class Fleet:
     def __init__(self, scratch):
         self.scratch, self.server = scratch, f"unix:{scratch.path('s')}"
-        self.coordinator = scratch.serve("s", store="a.db")
+        self.coordinator = scratch.serve("s", "--background-hours", "never", store="a.db")
         scratch.start("warploom-worker", "--server", self.server, name="worker")
         until(lambda: self.listed("workers"), 60, "the worker registers")
 
@@ -93,8 +93,9 @@ def main():
         usage = scratch.run("warploom", "top", "--server", fleet.server, "--once", "--json", "-").json()["usage"]
         expect(0.3 * RUN_S < usage["time"]["default"]["s"] < 3 * RUN_S and usage["time"]["tuned"]["s"] == 0, f"the time of default kernels: {usage}")
         expect(usage["days"] == 1 and usage["saved_s"] == 0 and usage["cost_s"] > 0 and len(usage["kernels"]) == 1, usage)
-        expect(usage["kernels"][0]["saving_s_per_day"] > 0 and usage["kernels"][0]["stopped"] == "", usage)
-        # What was counted is stored, so the next process of the coordinator goes on with it.
+        expect(usage["kernels"][0]["saving_s_per_day"] > 0, usage)
+        expect("--background-hours" in usage["kernels"][0]["stopped"] and not fleet.background(), f"it was told to search nothing by itself: {usage}")
+        # What was counted is stored, so the next process of the coordinator, which may search, goes on with it.
         fleet.coordinator.process.send_signal(signal.SIGKILL)
         fleet.coordinator.process.wait()
         scratch.serve("s", store="a.db", name="coordinator2")
