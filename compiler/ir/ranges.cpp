@@ -86,7 +86,8 @@ class Ranges {
     if (all == 0) return std::nullopt;
     const Range x = of(at.operands[0]);
     if (at.op == Op::reduce_max || at.op == Op::reduce_min) return x;
-    if (at.op != Op::reduce_sum || is_float(at.dtype)) return std::nullopt;
+    if (at.op != Op::reduce_sum) return std::nullopt;
+    if (is_float(at.dtype)) return not_negative(x.low >= 0);
     const auto terms = static_cast<double>(all / elements(at.shape));
     return Range{x.low * terms, x.high * terms};
   }
@@ -97,17 +98,25 @@ class Ranges {
     const bool floats = is_float(at.dtype);
     switch (at.op) {
       case Op::add:
-        return floats ? std::nullopt : std::optional(Range{x[0].low + x[1].low, x[0].high + x[1].high});
+        if (floats) return not_negative(x[0].low >= 0 && x[1].low >= 0);
+        return Range{x[0].low + x[1].low, x[0].high + x[1].high};
       case Op::sub:
         return floats ? std::nullopt : std::optional(Range{x[0].low - x[1].high, x[0].high - x[1].low});
       case Op::mul:
-        return floats ? std::nullopt : std::optional(of_corners(x[0], x[1], [](double a, double b) { return a * b; }));
+        if (floats) return not_negative(at.operands[0] == at.operands[1] || (x[0].low >= 0 && x[1].low >= 0));
+        return of_corners(x[0], x[1], [](double a, double b) { return a * b; });
       case Op::div:
-        if (floats || x[1].low <= 0) return std::nullopt;
+        if (floats) return not_negative(x[0].low >= 0 && x[1].low > 0);  // of a zero as divisor the sign is not known
+        if (x[1].low <= 0) return std::nullopt;
         return of_corners(x[0], x[1], [](double a, double b) { return std::trunc(a / b); });
       case Op::mod:
         if (floats || x[1].low <= 0) return std::nullopt;
         return Range{0, x[0].low >= 0 ? std::min(x[0].high, x[1].high - 1) : x[1].high - 1};
+      case Op::abs:
+      case Op::exp:
+      case Op::sqrt:
+      case Op::sigmoid:
+        return not_negative(floats);
       case Op::neg:
         return Range{-x[0].high, -x[0].low};
       case Op::min:
@@ -129,9 +138,14 @@ class Ranges {
     }
   }
 
+  // The range of a float that is known not to be negative, if it is known.
+  static std::optional<Range> not_negative(bool known) {
+    return known ? std::optional(Range{0, kInfinity}) : std::nullopt;
+  }
+
   // Returns the range of a cast. A float becomes an integer by truncation, and NaN becomes 0.
   static std::optional<Range> of_cast(DType from, DType to, const Range& x) {
-    if (is_float(to)) return std::nullopt;
+    if (is_float(to)) return not_negative(x.low >= 0);
     if (to == DType::b1) return Range{0, 1};
     if (!is_float(from)) return x;
     return join({round_to(to, x.low), round_to(to, x.high)}, {0, 0});

@@ -1,8 +1,10 @@
 // Rewrite rules of arithmetic. Each is exact for real numbers, and its result in floating point stays within the bounds
 // of docs/numerics.md.
 #include <cmath>
+#include <limits>
 
 #include "compiler/ir/bound.h"
+#include "compiler/ir/ranges.h"
 #include "compiler/ir/rules/internal.h"
 
 namespace wl::rule {
@@ -148,8 +150,13 @@ std::optional<NodeId> pow_small(Builder& to, const Node& node) {
   if (is_constant(to, node.operands[1], -1)) return to.elementwise(Op::rcp, {x});
   if (is_constant(to, node.operands[1], 2)) return to.mul(x, x);
   if (is_constant(to, node.operands[1], 3)) return to.mul(to.mul(x, x), x);
-  if (is_constant(to, node.operands[1], 0.5)) return to.elementwise(Op::sqrt, {x});
-  return std::nullopt;
+  if (!is_constant(to, node.operands[1], 0.5)) return std::nullopt;
+  // The square root of -infinity is NaN, and its power is infinity.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const NodeId root = to.elementwise(Op::sqrt, {x});
+  if (range_of([&to](NodeId id) -> const Node& { return to.node(id); }, x).low > -kInfinity) return root;
+  const NodeId is_least = to.elementwise(Op::eq, {x, to.constant_like(-kInfinity, x)});
+  return to.elementwise(Op::select, {is_least, to.constant_like(kInfinity, x), root});
 }
 
 std::optional<NodeId> one_over(Builder& to, const Node& node) {

@@ -43,6 +43,21 @@ TEST(Ranges, KnowNothingOfWhatMayWrapOrIsNaN) {
   expect_range(range_in(b, b.cast(capped, DType::i64)), 0, 9);
 }
 
+TEST(Ranges, SayWhichFloatsAreNotNegative) {
+  Builder b;
+  const NodeId x = b.input("x", DType::f32, {3, 4}), eps = b.constant_like(1e-5, x);
+  const NodeId square = b.mul(x, x), sum = b.add(square, eps);
+  const auto is_known = [&](NodeId id) { return range_in(b, id).low == 0; };
+  for (const NodeId id : {square, sum, b.elementwise(Op::abs, {x}), b.elementwise(Op::exp, {x}), b.div(square, eps),
+                          b.reduce(Op::reduce_sum, sum, {1}), b.cast(b.input("b", DType::u8, {3}), DType::f32)})
+    EXPECT_TRUE(is_known(id));
+  for (const NodeId id : {x, b.add(x, eps), b.mul(x, eps), b.sub(square, eps), b.div(eps, square), b.div(x, eps),
+                          b.elementwise(Op::rsqrt, {square}), b.reduce(Op::reduce_sum, x, {1})})
+    EXPECT_FALSE(is_known(id));
+  const NodeId whole = b.input("i", DType::i8, {3});
+  expect_range(range_in(b, b.elementwise(Op::abs, {whole})), -128, 127);  // -128 has no absolute value in eight bits
+}
+
 TEST(Ranges, SayWhichIndicesCannotBeOutside) {
   Builder b;
   const NodeLookup lookup = [&b](NodeId n) -> const Node& { return b.node(n); };

@@ -21,6 +21,9 @@ NodeId pad(Builder& b, NodeId x, std::vector<int64_t> low, std::vector<int64_t> 
 NodeId splat(Builder& b, double v) {
   return b.constant(v, DType::f32, {});
 }
+NodeId power(Builder& b, NodeId x, double v) {
+  return b.elementwise(Op::pow, {x, splat(b, v)});
+}
 
 const Case kCases[] = {
     {"commute", [](Builder& b, NodeId x) { return b.mul(splat(b, 3), x); },
@@ -176,21 +179,13 @@ const Case kCases[] = {
        return b.broadcast(b.reshape(x, {4, 1, 6}), {4, 1, 6, 2}, {0, 1, 2});
      },
      "%1 = broadcast %0 dims=[0,2] : f32[4,1,6,2]\n"},
-    {"pow-small",
-     [](Builder& b, NodeId x) {
-       return b.elementwise(Op::pow, {x, splat(b, 2)});
-     },
-     "%1 = mul %0 %0 : f32[4,6]\n"},
-    {"pow-small",
-     [](Builder& b, NodeId x) {
-       return b.elementwise(Op::pow, {x, splat(b, 0.5)});
-     },
-     "%1 = sqrt %0 : f32[4,6]\n"},
-    {"pow-small",
-     [](Builder& b, NodeId x) {
-       return b.elementwise(Op::pow, {x, splat(b, -1)});
-     },
-     "%1 = rcp %0 : f32[4,6]\n"},
+    {"pow-small", [](Builder& b, NodeId x) { return power(b, x, 2); }, "%1 = mul %0 %0 : f32[4,6]\n"},
+    {"pow-small", [](Builder& b, NodeId x) { return power(b, b.mul(x, x), 0.5); },
+     "%1 = mul %0 %0 : f32[4,6]\n%2 = sqrt %1 : f32[4,6]\n"},
+    {"pow-small", [](Builder& b, NodeId x) { return power(b, x, 0.5); },
+     "%1 = sqrt %0 : f32[4,6]\n%2 = constant -inf : f32[4,6]\n%3 = eq %0 %2 : b1[4,6]\n"
+     "%4 = constant inf : f32[4,6]\n%5 = select %3 %4 %1 : f32[4,6]\n"},
+    {"pow-small", [](Builder& b, NodeId x) { return power(b, x, -1); }, "%1 = rcp %0 : f32[4,6]\n"},
     {"neg-one", [](Builder& b, NodeId x) { return b.mul(x, splat(b, -1)); }, "%1 = neg %0 : f32[4,6]\n"},
     {"neg-one", [](Builder& b, NodeId x) { return b.sub(splat(b, 0), x); }, "%1 = neg %0 : f32[4,6]\n"},
     {"neg-add", [](Builder& b, NodeId x) { return b.add(b.elementwise(Op::neg, {x}), x); },
