@@ -65,8 +65,10 @@ absl::StatusOr<Member> member_of(const Graph& group, const Group& part, const Ma
   member.graph = extract(group, part);
   absl::StatusOr<Domain> domain = analyze(member.graph, machine);
   // Parts of a pack may not walk an axis in turns (carried.h): the stages of the turns would add open choices to the
-  // pack's space, so that nearly no point of the space would be legal, and counting the legal points would not end.
+  // pack's space, so that nearly no point of the space would be legal, and counting the legal points would not end. For
+  // the same reason, and because blocks of other members have no parts of the workspace, all values are in scratch.
   options.turns = false;
+  options.levels = StitchOptions::Levels::kScratch;
   if (!domain.ok() && machine.target->is_gpu()) domain = stitch(member.graph, machine, options);
   if (!domain.ok()) return domain.status();
   member.domain = *std::move(domain);

@@ -43,10 +43,12 @@ double reread_bytes(const Graph& group, const Stitched& choice, const Machine& m
 }
 
 // Returns the memory traffic, in bytes, of values that a block keeps for later stages and that exceed the cache of its
-// thread: each is stored and loaded once. On a GPU it is 0, since only choices whose values fit into shared memory
-// exist.
+// thread or, on a GPU, lie in device memory: each is stored and loaded once.
 double spilled_bytes(const Stitched& choice, const Machine& machine) {
-  if (machine.target->is_gpu()) return 0;
+  double bytes_on_gpu = 0;
+  for (const StitchKept& kept : choice.kept)
+    if (!kept.in_scratch) bytes_on_gpu += 2 * static_cast<double>(kept.bytes() * choice.blocks());
+  if (machine.target->is_gpu()) return bytes_on_gpu;
   // For each stage: the bytes of the values that a block keeps during it.
   std::vector<int64_t> held(choice.stages.size());
   for (const StitchKept& kept : choice.kept)
@@ -129,7 +131,8 @@ class Stitching {
     const auto [known, is_new] = known_.try_emplace(key, false);
     if (is_new && ++tried_ <= kMostTried && go_on(work_, kAnalysisSteps)) {
       const Graph alone = extract(values_.graph(), values_.group(both(offer.from, offer.to)));
-      const absl::StatusOr<Domain> domain = stitch(alone, machine_, {.memo = &blocks_, .work = work_});
+      const absl::StatusOr<Domain> domain =
+          stitch(alone, machine_, {.memo = &blocks_, .levels = StitchOptions::Levels::kNeeded, .work = work_});
       known->second = domain.ok() && stitching_pays(alone, *domain->stitch, offer.saved, machine_);
     }
     return known->second;

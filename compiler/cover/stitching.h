@@ -12,6 +12,9 @@ struct CoverMemo;  // defined in compiler/cover/values.h
 struct StitchOptions {
   CoverMemo* memo = nullptr;  // a cache of what is known about groups, kept between calls for one machine
   bool turns = true;          // whether choices may have blocks that iterate over parts of a reduced axis (carried.h)
+  // Which levels the values of a block may have (levels.h): scratch only; others where a block's values do not fit into
+  // scratch; or all of them.
+  enum class Levels : uint8_t { kScratch, kNeeded, kAll } levels = Levels::kAll;
   Work* work = nullptr;
 };
 // Returns a domain of class kStitched. InvalidArgument, with the reason: the group cannot be divided among blocks. If

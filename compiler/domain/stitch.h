@@ -1,6 +1,6 @@
 // Stitching: one kernel for a group that is not one loop nest. Each block runs several loop nests, called stages, one
-// after another on its share of the group (its slab, cover/slab.h). Values that one stage computes for a later one stay
-// in scratch (shared memory on a GPU, a buffer of the thread on a CPU). This is the block composition of
+// after another on its share of the group (its slab, cover/slab/slab.h). Values that one stage computes for a later one
+// stay in scratch (shared memory on a GPU, a buffer of the thread on a CPU). This is the block composition of
 // FusionStitching, extended to contractions: softmax(QK')V becomes one kernel, and so do a norm before a product, and
 // two products with elementwise ops between them. The schedule chooses the number of rows of a block, and makes
 // separate choices for each stage.
@@ -32,7 +32,12 @@ struct Stage {
   std::shared_ptr<const Target> target;
 };
 
-// A kept value: a value in scratch that lives from the stage that stores it to the last stage that reads it.
+// Where a value is between the stage that computes it and those that read it: in scratch; nowhere, as each reader
+// computes it again; or in the block's part of a workspace in device memory. The order is that of the choice `level`.
+enum class ValueLevel : uint8_t { kScratch, kAgain, kDevice };
+
+// A kept value: a value that lives from the stage that stores it to the last stage that reads it, in scratch or in
+// device memory.
 struct StitchKept {
   std::string name;
   DType dtype = DType::f32;
@@ -44,7 +49,8 @@ struct StitchKept {
   // replaces that of the block, and the value is set again in every turn, for the stages from `first` on.
   int counts_along = -1;
   int64_t counts_step = 0;
-  int becomes = -1;  // the kept value that this one is copied to at the end of a turn; -1: it is not copied
+  int becomes = -1;        // the kept value that this one is copied to at the end of a turn; -1: it is not copied
+  bool in_scratch = true;  // false: it is in device memory
   int64_t bytes() const { return elements(shape) * size_of(dtype); }
 };
 
@@ -54,6 +60,10 @@ struct Stitched {
   std::vector<int64_t> counts;  // number of blocks along each axis of the grid
   std::vector<StitchKept> kept;
   std::vector<Stage> stages;
+  // The levels of values that stages pass on, in the order in which stages would store them in scratch. Values beyond
+  // the end of the list are in scratch.
+  std::vector<ValueLevel> levels;
+  ValueLevel level(size_t value) const { return value < levels.size() ? levels[value] : ValueLevel::kScratch; }
   // The block's loop over a reduced axis. Stages [first, last) run `count` times, each time on the next `length`
   // elements of the axis, and their partial results are kept from turn to turn. length 0: there is no such loop. The
   // next `rest` stages compute the remaining elements of the axis, which are fewer than `length`.
@@ -77,8 +87,9 @@ struct Stitched {
 };
 
 // All ways to stitch a group, one for every number of rows of a block and every length of a turn; there is at least
-// one. First come the choices without turns (length 0), then those with turns, and last those with turns whose values
-// are resident in registers. Within each of these three parts, all choices have stages of the same classes.
+// one. First come the choices without turns (length 0), also one for all levels of values, then those with turns, and
+// last those with turns whose values are resident in registers. Within each of these three parts, all choices of equal
+// levels have stages of the same classes.
 struct Stitch {
   std::vector<Stitched> choices;
 };

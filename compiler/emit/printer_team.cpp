@@ -43,11 +43,10 @@ void Printer::print_team_head() {
   out_.line("WL_ENTER;");
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const KernelBuffer& b = kernel_.buffers[i];
+    const std::string own = cat(kCounterBytes + kernel_.own_at(), ", ", kernel_.own_bytes(), ", ");
     out_.line(b.level == Level::kGlobal ? cat("// p", i, " = ", comment_of(b.name))
-                                        : cat(b.level == Level::kShared ? "WL_SHARED("
-                                              : b.level == Level::kWork ? "WL_WORK("
-                                                                        : "WL_CLUSTER(",
-                                              spell_memory(b.dtype, 1), ", p", i, ", ",
+                                        : cat(info(b.level).macro, "(", spell_memory(b.dtype, 1), ", p", i, ", ",
+                                              b.level == Level::kOwn ? own : "",
                                               b.byte_offset + (b.level == Level::kWork ? kCounterBytes : 0), ", ",
                                               kernel_.bytes_of(b) / size_of(b.dtype), ");  // ", comment_of(b.name)));
   }

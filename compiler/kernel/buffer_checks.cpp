@@ -84,11 +84,14 @@ absl::Status check_swizzles(const Kernel& kernel) {
 absl::Status check_places(const Kernel& kernel) {
   for (BufferId a = 0; a < static_cast<BufferId>(kernel.buffers.size()); ++a) {
     const KernelBuffer& buffer = kernel.buffers[a];
+    if (buffer.level == Level::kOwn && kernel.wave == 0)
+      return absl::InternalError(cat("kernel ", kernel.name, ": ", buffer.name,
+                                     " is a block's own, and threads of CPUs have scratch for that"));
     if (buffer.level != Level::kGlobal && buffer.byte_offset % 64 != 0)
       return absl::InternalError(
           cat("scratch ", buffer.name, " starts at byte ", buffer.byte_offset, ", not a multiple of 64"));
     for (BufferId b = 0; b < a; ++b)
-      if (kernel.overlap(a, b) && (buffer.level == Level::kWork || hold_at_once(kernel.body, a, b)))
+      if (kernel.overlap(a, b) && (info(buffer.level).memory == Memory::kWorkspace || hold_at_once(kernel.body, a, b)))
         return absl::InternalError(cat("scratch buffers overlap: ", kernel.buffers[b].name, " and ", buffer.name));
   }
   return absl::OkStatus();
@@ -201,7 +204,7 @@ absl::Status check_passes(const Kernel& kernel) {
     add_accesses(passes[i].body, loads, stores);
     for (BufferId buffer : loads) {
       const KernelBuffer& b = kernel.buffers[buffer];
-      if ((b.level == Level::kShared || b.level == Level::kCluster) && !stores.contains(buffer))
+      if (b.level != Level::kGlobal && b.level != Level::kWork && !stores.contains(buffer))
         return absl::InternalError(
             cat("kernel ", kernel.name, ": pass ", i, " loads ", b.name, ", and stores nothing there"));
       if (b.level == Level::kWork && (stores.contains(buffer) || !before.contains(buffer)))
@@ -210,7 +213,7 @@ absl::Status check_passes(const Kernel& kernel) {
     }
     before.merge(stores);
   }
-  if (kernel.work_bytes() != 0 && passes.size() == 1)
+  if (kernel.own_at() != 0 && passes.size() == 1)
     return absl::InternalError(cat("kernel ", kernel.name, ": a workspace for one pass"));
   return absl::OkStatus();
 }

@@ -3,6 +3,29 @@
 #include <algorithm>
 
 namespace wl {
+namespace {
+
+constexpr LevelInfo kLevels[] = {
+    {"", "", Memory::kArguments, false},                 // kGlobal
+    {"scratch", "WL_SHARED", Memory::kScratch, true},    // kShared
+    {"work", "WL_WORK", Memory::kWorkspace, false},      // kWork
+    {"cluster", "WL_CLUSTER", Memory::kScratch, false},  // kCluster
+    {"own", "WL_OWN", Memory::kOwnPart, true},           // kOwn
+};
+
+// Returns the end of the last buffer in a memory, in bytes.
+int64_t end_of(const Kernel& kernel, Memory memory) {
+  int64_t end = 0;
+  for (const KernelBuffer& buffer : kernel.buffers)
+    if (info(buffer.level).memory == memory) end = std::max(end, buffer.byte_offset + kernel.bytes_of(buffer));
+  return (end + 63) / 64 * 64;
+}
+
+}  // namespace
+
+const LevelInfo& info(Level level) {
+  return kLevels[static_cast<size_t>(level)];
+}
 
 int64_t Swizzle::place_of(int64_t offset) const {
   if (panels > 0) {
@@ -65,18 +88,19 @@ int64_t Kernel::bytes_of(const KernelBuffer& buffer) const {
 }
 
 int64_t Kernel::scratch_bytes() const {
-  int64_t end = 0;
-  for (const KernelBuffer& buffer : buffers)
-    if (buffer.level == Level::kShared || buffer.level == Level::kCluster)
-      end = std::max(end, buffer.byte_offset + bytes_of(buffer));
-  return (end + 63) / 64 * 64;
+  return end_of(*this, Memory::kScratch);
+}
+
+int64_t Kernel::own_bytes() const {
+  return end_of(*this, Memory::kOwnPart);
+}
+
+int64_t Kernel::own_at() const {
+  return end_of(*this, Memory::kWorkspace);
 }
 
 int64_t Kernel::work_bytes() const {
-  int64_t end = 0;
-  for (const KernelBuffer& buffer : buffers)
-    if (buffer.level == Level::kWork) end = std::max(end, buffer.byte_offset + bytes_of(buffer));
-  return (end + 63) / 64 * 64;
+  return own_at() + grid * own_bytes();
 }
 
 std::vector<Pass> Kernel::passes() const {
@@ -139,8 +163,7 @@ bool Kernel::is_packed() const {
 
 bool Kernel::overlap(BufferId a, BufferId b) const {
   const KernelBuffer &mine = buffers[a], &theirs = buffers[b];
-  const auto memory = [](Level level) { return level == Level::kCluster ? Level::kShared : level; };
-  return a != b && memory(mine.level) == memory(theirs.level) && mine.level != Level::kGlobal &&
+  return a != b && info(mine.level).memory == info(theirs.level).memory && mine.level != Level::kGlobal &&
          mine.byte_offset < theirs.byte_offset + bytes_of(theirs) &&
          theirs.byte_offset < mine.byte_offset + bytes_of(mine);
 }

@@ -68,8 +68,17 @@ struct Var {
 // Where a buffer lies. kShared: the scratch of one thread on a CPU, the shared memory of one block on a GPU. kWork: the
 // workspace, device memory that all blocks see and that is no argument of the kernel; a pass stores there what later
 // passes load. kCluster: as many equal parts, along axis 0, as a cluster has blocks; each block stores to its own part,
-// which lies in its shared memory, and loads from all parts.
-enum class Level : uint8_t { kGlobal, kShared, kWork, kCluster };
+// which lies in its shared memory, and loads from all parts. kOwn: as kShared, but in device memory: every block has a
+// part of the workspace for itself.
+enum class Level : uint8_t { kGlobal, kShared, kWork, kCluster, kOwn };
+enum class Memory : uint8_t { kArguments, kScratch, kWorkspace, kOwnPart };
+struct LevelInfo {
+  std::string_view text;   // the word in a kernel's text, before "@"; empty for arguments
+  std::string_view macro;  // the preludes' macro that declares such a buffer of a GPU kernel
+  Memory memory;           // the memory in which byte offsets count
+  bool of_block;           // whether nobody but one block (on a CPU: one thread) sees the buffer
+};
+const LevelInfo& info(Level level);
 
 // A permutation of a shared buffer's elements that avoids bank conflicts. In every offset, counted in elements, the
 // `bits` bits from bit `base` on are XORed with the `bits` bits that lie `shift` positions higher, as in CuTe's
@@ -93,7 +102,7 @@ struct KernelBuffer {
   Level level = Level::kGlobal;
   bool output = false;      // whether a global buffer is an output; global buffers come first, in call order
   bool once = false;        // of an output: whether the kernel stores no element twice
-  int64_t byte_offset = 0;  // except for globals: offset in the block's scratch or in the workspace, a multiple of 64
+  int64_t byte_offset = 0;  // except for globals: offset in the level's memory, a multiple of 64
   Swizzle swizzle = {};     // permutation of a shared buffer's elements; offsets in slices count elements before it
   int arrivals = 0;         // for shared i64 buffers whose elements count phases: how many arrivals end a phase
   bool operator==(const KernelBuffer&) const = default;
@@ -247,7 +256,9 @@ struct Kernel {
   // The size in bytes of a block's shared and cluster buffers together. Buffers that are never needed at the same time
   // may overlap.
   int64_t scratch_bytes() const;
-  int64_t work_bytes() const;                          // size in bytes of the workspace, whose buffers do not overlap
+  int64_t work_bytes() const;  // size in bytes of the workspace; the parts of blocks (Level::kOwn) follow the others
+  int64_t own_at() const;      // where the parts of blocks begin in the workspace, in bytes
+  int64_t own_bytes() const;   // size in bytes of one block's part
   int64_t bytes_of(const KernelBuffer& buffer) const;  // size in bytes; of a cluster buffer: the part of one block
   // Whether two different buffers overlap, in the workspace or in a block's shared memory.
   bool overlap(BufferId a, BufferId b) const;

@@ -110,7 +110,7 @@ const Slice& shared_slice(const Instr& instr) {
 }
 
 bool accesses_shared(const Kernel& kernel, const Instr& instr) {
-  return info(instr.op).accesses_memory() && kernel.buffers[shared_slice(instr).buffer].level == Level::kShared;
+  return info(instr.op).accesses_memory() && info(kernel.buffers[shared_slice(instr).buffer].level).of_block;
 }
 
 bool accesses_own(const Kernel& kernel, const Instr& a, const Instr& b) {

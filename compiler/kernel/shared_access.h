@@ -1,4 +1,5 @@
-// Which accesses of a kernel to shared memory touch the same elements; used by the code that orders them (barriers.h).
+// Which accesses of a kernel to shared memory, or to what a block has of device memory for itself (Level::kOwn), touch
+// the same elements; used by the code that orders them (barriers.h).
 #pragma once
 
 #include <cstdint>

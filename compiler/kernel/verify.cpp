@@ -105,7 +105,7 @@ class Verifier {
   }
   absl::Status operand_streaming(const Instr& instr) const {
     const KernelBuffer& buffer = kernel_.buffers[instr.slice.buffer];
-    if (info(instr.op).loads() && instr.streaming && (buffer.level == Level::kShared || buffer.output))
+    if (info(instr.op).loads() && instr.streaming && (info(buffer.level).of_block || buffer.output))
       return fail(instr, "a streaming load is of an input");
     return absl::OkStatus();
   }

@@ -29,6 +29,11 @@ struct Read {
   double bytes = 0, device_share = 1, die_share = 1;
 };
 
+// Whether every block has a part of the buffer in device memory, and reads what it has stored there.
+bool is_own(const Kernel& kernel, BufferId buffer) {
+  return kernel.buffers[buffer].level == Level::kOwn;
+}
+
 // Lanes of a wave that hold different elements; all others are served together with them.
 int64_t different_lanes(const Layout& layout) {
   const auto counts = [](const Layout::Base& base) { return base.kind == 'l' && base.vector != 0; };
@@ -247,6 +252,7 @@ class BlockWalk {
 
   // Counts the different parts of a buffer that blocks read which run at once, by the offsets of their loads.
   Read shares_of(const Instr& instr) {
+    if (is_own(kernel_, instr.slice.buffer)) return {};
     const double at_once = std::max(1, machine_.multiprocessors()) * out_.resident;
     const int64_t blocks = std::min<int64_t>({kernel_.grid, kCompared, static_cast<int64_t>(at_once)});
     const int64_t own = vars_.value(0), dies = machine_.dies();
@@ -319,7 +325,8 @@ GpuWork gpu_work(const Kernel& kernel, const Machine& machine) {
   out.device_bytes = walk.written() * blocks;
   if (machine.dies() > 1) out.die_bytes = out.device_bytes;
   for (const auto& [buffer, reads] : walk.reads()) {
-    const auto size = static_cast<double>(kernel.bytes_of(kernel.buffers[buffer]));
+    const bool own = is_own(kernel, buffer);
+    const auto size = static_cast<double>(kernel.bytes_of(kernel.buffers[buffer])) * (own ? blocks : 1);
     double all = 0, in_use = 0, anew = 0, of_dies = 0;
     for (const Read& one : reads) {
       all += one.bytes * blocks;
@@ -327,8 +334,9 @@ GpuWork gpu_work(const Kernel& kernel, const Machine& machine) {
       of_dies += one.bytes * one.die_share * blocks;
       in_use = std::max(in_use, std::min(size, one.bytes * one.device_share * at_once));
     }
-    // What is read again stays in the L2 if the parts of the buffer fit that the resident blocks read.
-    const double once = in_use <= kMemoryOfL2 * static_cast<double>(gpu.l2_bytes) ? std::min(all, size) : anew;
+    // What is read again stays in the L2 if the parts of the buffer fit that the resident blocks read; what a block has
+    // stored itself was in the L2 before it is read.
+    const double once = in_use > kMemoryOfL2 * static_cast<double>(gpu.l2_bytes) ? anew : own ? 0 : std::min(all, size);
     out.device_bytes += once;
     out.cached_bytes += all - once;
     if (machine.dies() > 1) out.die_bytes += of_dies;

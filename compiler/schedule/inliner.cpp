@@ -25,7 +25,7 @@ void KernelInliner::place_buffers(const To& to) {
     if (b >= given_.size()) {
       buffers_.push_back(static_cast<BufferId>(whole.buffers.size()));
       whole.buffers.push_back(buffer);
-      whole.buffers.back().byte_offset += to.scratch;
+      if (info(buffer.level).memory == Memory::kScratch) whole.buffers.back().byte_offset += to.scratch;
     } else if (given_[b].kept >= 0) {
       buffers_.push_back(to.kept[given_[b].kept]);
     } else {
@@ -97,7 +97,7 @@ std::vector<Instr> KernelInliner::body(const std::vector<Instr>& from, bool barr
     instr.into = moved(std::move(instr.into));
     for (SliceGuard& guard : instr.guards) guard.at = moved(guard.at);
     for (ExprNode& node : instr.expr) node.origin = moved(node.origin);
-    if (instr.slice.buffer >= 0 && out_.kernel().buffers[instr.slice.buffer].level == Level::kShared) {
+    if (instr.slice.buffer >= 0 && info(out_.kernel().buffers[instr.slice.buffer].level).of_block) {
       if (instr.op == InstrOp::kPrefetch) continue;
       instr.streaming = false;
     }

@@ -7,6 +7,7 @@
 #include "compiler/schedule/lower/lower.h"
 #include "tests/simulated/random_group.h"
 #include "tests/simulated/reduced.h"
+#include "tests/unit/cover/levels.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/contract/stitched_products.h"
@@ -95,6 +96,33 @@ TEST(StitchedCode, ThatOtherWavesCopyForMeansItsGraph) {
     }
   }
   std::printf("%d kernels, %lld with boxes\n", checks.kernels(), static_cast<long long>(boxes));
+  checks.expect_right();
+}
+
+// Values that are computed again, or that lie in what a block has of device memory.
+TEST(StitchedCode, WithOtherLevelsMeansItsGraph) {
+  testing::CompiledChecks checks("stitched_levels");
+  int device = 0;
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a", "hip:gfx942"}) {
+    const testing::SmallBlocks small(testing::machine_with(target), 8192);
+    for (const char* text : testing::kStitched) {
+      const Graph group = parse(text).value();
+      const Domain domain = stitch(group, small.machine, {.turns = false}).value();
+      const Space space = space_of(group, domain, small.machine).value();
+      const int number = checks.group(group).value();
+      for (const Point& point :
+           testing::sampled(testing::points_of_levels(space, *domain.stitch, 1), checks.kernels())) {
+        const Kernel kernel = lower(group, domain, space.schedule(point), small.machine).value();
+        const auto source = testing::simulated(kernel, small.machine);
+        ASSERT_TRUE(source.ok()) << source.status() << text << space.text(point);
+        EXPECT_EQ(source->text.find("WL_OWN(") != std::string::npos, kernel.own_bytes() > 0);
+        device += kernel.own_bytes() > 0 ? 1 : 0;
+        checks.add(number, *source, space.text(point));
+      }
+    }
+  }
+  std::printf("%d kernels, %d with values in device memory\n", checks.kernels(), device);
+  EXPECT_GT(device, 0);
   checks.expect_right();
 }
 

@@ -133,7 +133,7 @@ int Candidates::form_of(const Group& group, size_t contract_atoms) {
   if (!domain.ok() && is_unconnected(alone)) {
     if (packing_) domain = pack(alone, machine_, {.memo = &stitched_, .work = work_});
   } else if (!domain.ok() && stitching_) {
-    domain = stitch(alone, machine_, {.memo = &stitched_, .work = work_});
+    domain = stitch(alone, machine_, {.memo = &stitched_, .levels = StitchOptions::Levels::kNeeded, .work = work_});
     if (domain.ok() && !machine_.target->is_gpu()) {
       int64_t apart = 0;
       if (const auto cover = cover_greedy(alone, machine_, {.memo = &stitched_, .work = work_}); cover.ok())

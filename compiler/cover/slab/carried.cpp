@@ -1,10 +1,10 @@
-#include "compiler/cover/carried.h"
+#include "compiler/cover/slab/carried.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "compiler/cover/carried_part.h"
+#include "compiler/cover/slab/carried_part.h"
 #include "compiler/domain/axes.h"
 
 namespace wl {

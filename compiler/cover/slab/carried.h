@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/cover/carried_axis.h"
-#include "compiler/cover/slab.h"
+#include "compiler/cover/slab/carried_axis.h"
+#include "compiler/cover/slab/slab.h"
 
 namespace wl {
 

@@ -1,4 +1,4 @@
-#include "compiler/cover/carried_axis.h"
+#include "compiler/cover/slab/carried_axis.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "compiler/cover/carried_part.h"
+#include "compiler/cover/slab/carried_part.h"
 
 #include "compiler/domain/axes.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/cover/carried.h"
+#include "compiler/cover/slab/carried.h"
 #include "compiler/ir/build.h"
 
 namespace wl {

@@ -1,4 +1,4 @@
-#include "compiler/cover/shareable.h"
+#include "compiler/cover/slab/shareable.h"
 
 #include "compiler/domain/axes.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/cover/slab.h"
+#include "compiler/cover/slab/slab.h"
 
 #include <algorithm>
 

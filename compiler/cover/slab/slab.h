@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "compiler/cover/carried_axis.h"
+#include "compiler/cover/slab/carried_axis.h"
 
 namespace wl {
 

@@ -1,4 +1,4 @@
-#include "compiler/cover/turn_sizes.h"
+#include "compiler/cover/slab/turn_sizes.h"
 
 #include <algorithm>
 #include <cmath>

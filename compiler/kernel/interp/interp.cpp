@@ -22,12 +22,12 @@ class Interpreter {
       : kernel_(kernel), globals_(globals), vars_(kernel), tiles_(kernel) {}
 
   absl::Status run() {
-    work_ = empty(Level::kWork);
+    work_ = empty([](Level level) { return level == Level::kWork; });
     for (const Pass& pass : kernel_.passes())
       for (int64_t first = 0; first < kernel_.grid; first += std::max<int64_t>(kernel_.cluster, pass.last)) {
         first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // an arbitrary block arrives last
-        scratch_.assign(kernel_.cluster, empty(Level::kShared));
-        cluster_ = empty(Level::kCluster);
+        scratch_.assign(kernel_.cluster, empty([](Level level) { return info(level).of_block; }));
+        cluster_ = empty([](Level level) { return level == Level::kCluster; });
         std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
         std::iota(teams.begin(), teams.end(), 0);
         copies_ = PendingCopies(teams.size());
@@ -38,11 +38,11 @@ class Interpreter {
   }
 
  private:
-  // Returns new buffers: those of `level` hold NaN, as nothing was stored yet; those of other levels are empty.
-  std::vector<std::vector<Number>> empty(Level level) const {
+  // Returns new buffers: those of the levels `of` hold NaN, as nothing was stored yet; those of other levels are empty.
+  std::vector<std::vector<Number>> empty(bool (*of)(Level)) const {
     std::vector<std::vector<Number>> out;
     for (const KernelBuffer& b : kernel_.buffers)
-      out.emplace_back(b.level == level ? elements(b.shape) : 0, std::numeric_limits<Number>::quiet_NaN());
+      out.emplace_back(of(b.level) ? elements(b.shape) : 0, std::numeric_limits<Number>::quiet_NaN());
     return out;
   }
 
@@ -76,7 +76,7 @@ class Interpreter {
     for (size_t axis = 0; axis < index.size(); ++axis) at += slice.strides[axis] * index[axis];
     const BufferId id = slice.buffer;
     const Level level = kernel_.buffers[id].level;
-    std::vector<Number>& data = level == Level::kShared    ? scratch_[now_ / std::max(1, kernel_.teams)][id]
+    std::vector<Number>& data = info(level).of_block       ? scratch_[now_ / std::max(1, kernel_.teams)][id]
                                 : level == Level::kCluster ? cluster_[id]
                                 : level == Level::kWork    ? work_[id]
                                                            : globals_[id];

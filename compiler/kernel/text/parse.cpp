@@ -140,9 +140,9 @@ class KernelParser {
     if (id != static_cast<BufferId>(kernel_.buffers.size()))
       return invalid("expected buffer p", kernel_.buffers.size(), ", found p", id);
     WL_RETURN_IF_ERROR(in_.expect("="));
-    const bool work = in_.take("work"), cluster = !work && in_.take("cluster");
-    if (work || cluster || in_.take("scratch")) {
-      b.level = work ? Level::kWork : cluster ? Level::kCluster : Level::kShared;
+    for (const Level level : {Level::kShared, Level::kWork, Level::kCluster, Level::kOwn})
+      if (b.level == Level::kGlobal && in_.take(info(level).text)) b.level = level;
+    if (b.level != Level::kGlobal) {
       WL_RETURN_IF_ERROR(in_.expect("@"));
       WL_RETURN_IF_ERROR(in_.integer(b.byte_offset, 0, kMaxCount));
     } else {

@@ -45,11 +45,9 @@ void print_body(const Kernel& kernel, const std::vector<Instr>& body, int depth,
 
 std::string buffer_text(const KernelBuffer& b) {
   return cat(
-      b.level == Level::kShared    ? cat("scratch@", b.byte_offset)
-      : b.level == Level::kWork    ? cat("work@", b.byte_offset)
-      : b.level == Level::kCluster ? cat("cluster@", b.byte_offset)
-      : b.output                   ? (b.once ? "once" : "out")
-                                   : "in",
+      b.level != Level::kGlobal ? cat(info(b.level).text, "@", b.byte_offset)
+      : b.output                ? (b.once ? "once" : "out")
+                                : "in",
       " \"", absl::CHexEscape(b.name), "\" : ", name_of(b.dtype), " [", absl::StrJoin(b.shape, ","), "]",
       b.swizzle == Swizzle() ? "" : cat(" swizzle [", b.swizzle.bits, ",", b.swizzle.base, ",", b.swizzle.shift, "]"),
       b.swizzle.panels == 0 ? "" : cat(" panels [", b.swizzle.column, ",", b.swizzle.panels, ",", b.swizzle.rows, "]"),

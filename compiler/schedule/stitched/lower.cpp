@@ -67,10 +67,11 @@ absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   return absl::OkStatus();
 }
 
-// The values in scratch: the buffer of each and, for those that are resident in registers, the layout and slice with
-// which stages store and load the value.
+// The kept values: the buffer of each, its offset in the block's part of device memory if it lies there, and, for those
+// that are resident in registers, the layout and slice with which stages store and load the value.
 struct KeptValues {
   std::vector<BufferId> buffers;
+  std::vector<int64_t> device_offsets;
   std::vector<std::optional<std::pair<Layout, Slice>>> resident;
 };
 
@@ -251,7 +252,8 @@ Kernel emit_whole(const std::vector<Kernel>& stages, const Stitched& choice, con
   for (size_t i = 0; i < choice.kept.size(); ++i) {
     const StitchKept& value = choice.kept[i];
     kept.buffers.push_back(static_cast<BufferId>(kernel.buffers.size()));
-    kernel.buffers.push_back({value.name, value.dtype, value.shape, Level::kShared, false, false, needs[i].offset});
+    kernel.buffers.push_back({value.name, value.dtype, value.shape, value.in_scratch ? Level::kShared : Level::kOwn,
+                              false, false, value.in_scratch ? needs[i].offset : kept.device_offsets[i]});
   }
   std::vector<int64_t> scratch;
   for (size_t k = 0; k < stages.size(); ++k) scratch.push_back(needs[choice.kept.size() + k].offset);
@@ -267,7 +269,8 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   const Stitched* choice = named_choice(*domain.stitch, schedule);
   if (choice == nullptr)
     return invalid("this group cannot be divided into blocks of ", schedule[kBlockRows], " rows with turns of ",
-                   schedule[kTurnLength], " elements with values in ", value_text(kTurnValues, schedule[kTurnValues]));
+                   schedule[kTurnLength], " elements with values in ", value_text(kTurnValues, schedule[kTurnValues]),
+                   ", or not with these levels of values");
   KernelBuilder out(group, machine);
   set_launch(out.kernel(), "stitched", schedule, machine);
   const bool gpu = out.kernel().wave > 0;
@@ -277,8 +280,11 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
     WL_ASSIGN_OR_RETURN(resident.how, resident_layout(*choice, resident.stages, schedule[kTeam], machine));
   }
   std::vector<Kernel> stages;
-  std::vector<Need> needs;
-  for (const StitchKept& value : choice->kept) needs.push_back({value.bytes(), value.first, value.last});
+  std::vector<Need> needs, device;  // of scratch and of device memory; a value's other need is 0 bytes
+  for (const StitchKept& value : choice->kept) {
+    needs.push_back({value.in_scratch ? value.bytes() : 0, value.first, value.last});
+    device.push_back({value.in_scratch ? 0 : value.bytes(), value.first, value.last});
+  }
   for (size_t k = 0; k < choice->stages.size(); ++k) {
     WL_ASSIGN_OR_RETURN(Kernel stage, lower_stage(*choice, k, schedule, resident, machine));
     WL_RETURN_IF_ERROR(join_launch(out.kernel(), stage, k));
@@ -288,7 +294,9 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   keep_through_turns(*choice, gpu, needs);
   const bool in_memory = choice->turns.resident || std::any_of(stages.begin(), stages.end(), has_swizzled_buffer);
   place(needs, gpu, in_memory, machine.target->gpu.block_shared);
+  place(device, gpu, false, INT64_MAX);
   KeptValues kept;
+  for (const Need& need : device) kept.device_offsets.push_back(need.offset);
   find_resident(*choice, stages, kept);
   VarId turns = -1;
   Kernel whole = emit_whole(stages, *choice, needs, out, machine, kept, &turns);

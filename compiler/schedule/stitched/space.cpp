@@ -19,12 +19,15 @@ namespace {
 
 // The step along K, in elements, that seeds with matrix instructions prefer, and the buffers of those that copy ahead.
 constexpr int64_t kSeedStep = 32, kSeedStages = 3;
-constexpr int64_t kMostStages = 4;  // the most buffers of a stage's operand
+constexpr int64_t kMostStages = 4;    // the most buffers of a stage's operand
+constexpr size_t kMostSeeds = 64;     // on GPUs, where each is lowered for its price
+constexpr size_t kSeedsOfLevels = 2;  // the most numbers of rows that have seeds with other levels of values
 
 // The bytes of all values in scratch.
 int64_t kept_bytes(const Stitched& choice) {
   int64_t bytes = 0;
-  for (const StitchKept& kept : choice.kept) bytes += kept.bytes();
+  for (const StitchKept& kept : choice.kept)
+    if (kept.in_scratch) bytes += kept.bytes();
   return bytes;
 }
 
@@ -49,6 +52,13 @@ std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
     return std::tuple(!choice.turns.resident, misfit, many);
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return order_of(a) < order_of(b); });
+  // Seeds are few, so of further levels of values only the best numbers of rows have some.
+  std::map<std::vector<ValueLevel>, size_t> taken;
+  std::erase_if(order, [&](size_t c) {
+    const std::vector<ValueLevel>& levels = stitch.choices[c].levels;
+    return ++taken[levels] > kSeedsOfLevels && levels != stitch.choices[0].levels &&
+           stitch.choices[c].turns.length == 0;
+  });
   return order;
 }
 
@@ -164,7 +174,10 @@ void add_team_seeds(Space& space, const std::vector<size_t>& order, const Tables
     }
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (auto& [denied, point] : found) space.seeds.push_back(std::move(point));
+  for (auto& [denied, point] : found)
+    if (space.seeds.size() < kMostSeeds &&
+        std::find(space.seeds.begin(), space.seeds.end(), point) == space.seeds.end())
+      space.seeds.push_back(std::move(point));
 }
 
 void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, const Tables& tables) {
@@ -241,15 +254,31 @@ Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole,
   return own;
 }
 
-int64_t naming_value(const Stitched& stitched, Choice choice) {
-  if (choice == kBlockRows) return stitched.rows;
-  return choice == kTurnLength ? stitched.turns.length : stitched.turns.resident ? kInRegisters : kInShared;
+std::vector<Axis> naming_axes(const Stitch& stitch) {
+  const auto some = [&](auto test) { return std::any_of(stitch.choices.begin(), stitch.choices.end(), test); };
+  std::vector<Axis> axes = {{kBlockRows, {}}};
+  size_t values = 0;
+  for (const Stitched& choice : stitch.choices) values = std::max(values, choice.levels.size());
+  for (size_t i = 0; i < values; ++i)
+    if (some([i](const Stitched& s) { return s.level(i) != ValueLevel::kScratch; }))
+      axes.push_back(axis_in_part('v', static_cast<int>(i), {kLevel, {static_cast<int64_t>(ValueLevel::kScratch)}}));
+  if (some([](const Stitched& s) { return s.turns.length > 0; }))
+    axes.emplace_back(kTurnLength, std::vector<int64_t>());
+  if (some([](const Stitched& s) { return s.turns.resident; })) axes.emplace_back(kTurnValues, std::vector<int64_t>());
+  return axes;
+}
+
+int64_t naming_value(const Stitched& stitched, const Axis& axis) {
+  if (axis.choice == kLevel) return static_cast<int64_t>(stitched.level(static_cast<size_t>(axis.path[0])));
+  if (axis.choice == kBlockRows) return stitched.rows;
+  return axis.choice == kTurnLength ? stitched.turns.length : stitched.turns.resident ? kInRegisters : kInShared;
 }
 
 const Stitched* named_choice(const Stitch& stitch, const Schedule& schedule) {
+  const std::vector<Axis> axes = naming_axes(stitch);
   for (const Stitched& stitched : stitch.choices)
-    if (std::all_of(std::begin(kNaming), std::end(kNaming),
-                    [&](Choice choice) { return naming_value(stitched, choice) == schedule[choice]; }))
+    if (std::all_of(axes.begin(), axes.end(),
+                    [&](const Axis& axis) { return naming_value(stitched, axis) == schedule.find(axis).value_or(0); }))
       return &stitched;
   return nullptr;
 }
@@ -260,16 +289,11 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
   Space space;
   space.kind = "stitched";
   auto tables = std::make_shared<Tables>();
-  space.axes = {{kBlockRows, {}}};
-  const auto some = [&](auto test) { return std::any_of(stitch.choices.begin(), stitch.choices.end(), test); };
-  if (some([](const Stitched& s) { return s.turns.length > 0; }))
-    space.axes.emplace_back(kTurnLength, std::vector<int64_t>());
-  if (some([](const Stitched& s) { return s.turns.resident; }))
-    space.axes.emplace_back(kTurnValues, std::vector<int64_t>());
+  space.axes = naming_axes(stitch);
   for (const Stitched& choice : stitch.choices) {
     tables->values.emplace_back();
     for (Axis& axis : space.axes) {
-      const int64_t value = naming_value(choice, *axis.choice);
+      const int64_t value = naming_value(choice, axis);
       const auto at = std::find(axis.values.begin(), axis.values.end(), value) - axis.values.begin();
       if (at == std::ssize(axis.values)) axis.values.push_back(value);
       tables->values.back().push_back(static_cast<int>(at));

@@ -16,11 +16,13 @@ Space stage_space(const Stage& stage, const Machine& machine);
 // The schedule that stage number `stage` has under a schedule of the whole group. `space`: the stage's space; `teams`:
 // whether the kernel is for a GPU.
 Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole, bool teams);
-// The choices that together name one of the ways to stitch a group (Stitch::choices).
-inline constexpr Choice kNaming[] = {kBlockRows, kTurnLength, kTurnValues};
 inline constexpr int64_t kInShared = 0, kInRegisters = 1;  // values of the choice kTurnValues
-// Returns the value that one of the choices in kNaming has for a way to stitch the group.
-int64_t naming_value(const Stitched& stitched, Choice choice);
+// Returns the axes that together name one of the ways to stitch a group (Stitch::choices), without values, except that
+// the first level of every value is scratch, which older plans mean. The level of value i is the choice kLevel of part
+// i, and is called "v0.level" for i = 0.
+std::vector<Axis> naming_axes(const Stitch& stitch);
+// Returns the value that one of these axes has for a way to stitch the group.
+int64_t naming_value(const Stitched& stitched, const Axis& axis);
 // Returns the way to stitch the group that a schedule names; null if no way has these values.
 const Stitched* named_choice(const Stitch& stitch, const Schedule& schedule);
 Space space_stitched(const Domain& domain, const Machine& machine);

@@ -157,7 +157,7 @@ Point Tables::start(size_t chosen) const {
 
 bool Tables::matters(size_t chosen, size_t axis) const {
   const bool of_resident = axes[axis].choice == kCopyingWaves || axes[axis].choice == kTma;
-  return (axes[axis].path.empty() && !of_resident) || has[chosen][axis] != 0;
+  return axis < naming() || (axes[axis].path.empty() && !of_resident) || has[chosen][axis] != 0;
 }
 
 bool Tables::matters(const Point& point, size_t axis) const {

@@ -17,6 +17,7 @@
 #define WL_ONCE WL_OUT
 #define WL_PASSES(bytes) char *workspace, const int pass
 #define WL_WORK(T, p, at, n) T* p = (T*)(workspace + at)
+#define WL_OWN(T, p, first, bytes, at, n) T* __restrict__ p = (T*)(workspace + first + block * bytes + at)
 #define WL_SHARED(T, p, at, n) \
   const wl_shared<T> p {       \
     (T*)(wl_arena + at)        \

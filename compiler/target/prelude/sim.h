@@ -120,6 +120,8 @@ struct wl_sim_product {
 struct wl_sim {
   wl_sim_lane lanes[wl_sim_threads];
   wl_sim_cell* cells;  // wl_sim_shared cells for each block of the cluster
+  wl_sim_cell* own;    // `owned` cells for the running block's part of the workspace
+  long owned;
   char* stacks;
   wl_sim_copy* copies;
   wl_sim_product* products;

@@ -69,6 +69,8 @@ static inline void wl_sim_call(void (*f)(P...)) {
 #define WL_ONCE(T, p, n) wl_global<T, n, true> p
 #define WL_PASSES(bytes) wl_sim_workspace<bytes> workspace
 #define WL_WORK(T, p, at, n) const wl_global<T, n, true, true> p = workspace.template part<T, n>(at)
+#define WL_OWN(T, p, first, bytes, at, n) \
+  const wl_own<T, n> p = workspace.template own<T, n>(first + block * bytes, bytes, at)
 #define WL_CLUSTER(T, p, at, n)  \
   const wl_sim_cluster<T, n> p { \
     at, 0                        \

@@ -22,6 +22,15 @@ struct wl_global {
     return {(T*)args[0], 0, Once && number < wl_sim_outputs ? wl_sim_shadow(number, N) : nullptr};
   }
 };
+// A pointer to a buffer of N elements in the block's own part of the workspace. cells: null if there is no memory for
+// them.
+template <class T, long N>
+struct wl_own {
+  T* base;
+  wl_sim_cell* cells;
+  long at;
+  wl_own operator+(long d) const { return {base, cells, at + d}; }
+};
 template <long Bytes>
 struct wl_sim_workspace {
   char* base;
@@ -32,6 +41,15 @@ struct wl_sim_workspace {
   template <class T, long N>
   wl_global<T, N, true, true> part(long at) const {
     return {(T*)(base + at), 0, stored == nullptr ? nullptr : stored + at};
+  }
+  template <class T, long N>
+  wl_own<T, N> own(long first, long bytes, long at) const {
+    wl_sim& s = *wl_sim_now;
+    if (s.owned < bytes) {
+      s.own = (wl_sim_cell*)mmap(nullptr, bytes * sizeof *s.own, 3, 0x4022, -1, 0);
+      s.owned = (long)s.own == -1 ? 0 : bytes;
+    }
+    return {(T*)(base + first + at), s.owned < bytes ? nullptr : s.own + at, 0};
   }
 };
 template <class T, long N>
@@ -51,15 +69,19 @@ WL_FN void wl_sim_inside(const T* base, long at, long n, int line) {
 static inline unsigned wl_sim_seen(const wl_sim& s, unsigned since, int other) {
   return s.computing == s.size ? since : s.lanes[s.thread].sees[wl_sim_role(s, other & ~wl_sim_flies)];
 }
-// Records that the running thread accesses W elements of shared memory of block `rank` of the cluster, and reports
-// races and elements that are read before they are written.
+// Returns the cells of the shared memory of block `rank` of the cluster.
+static inline wl_sim_cell* wl_sim_cells(int rank) {
+  return wl_sim_now->cells + (long)rank * wl_sim_shared;
+}
+// Records that the running thread accesses W elements of shared memory, or of its block's part of the workspace, and
+// reports races and elements that are read before they are written. cells: one for each byte of that memory.
 template <int W, class T>
-WL_SIM_FN void wl_sim_touch(int rank, unsigned since, long byte, long at, bool writes, int line) {
+WL_SIM_FN void wl_sim_touch(wl_sim_cell* cells, unsigned since, long byte, long at, bool writes, int line) {
   wl_sim& s = *wl_sim_now;
   const int mine = wl_sim_role(s, s.thread);
   const unsigned now = s.computing == s.size ? since : s.lanes[s.thread].clock;
   for (int i = 0; i < W; ++i) {
-    wl_sim_cell& cell = s.cells[(long)rank * wl_sim_shared + byte + (at + i) * (long)sizeof(T)];
+    wl_sim_cell& cell = cells[byte + (at + i) * (long)sizeof(T)];
     const short me = (short)s.thread;
     if (cell.wrote >= s.start && (cell.writer & wl_sim_flies) != 0)
       wl_sim_fail(writes ? "shared element written while a copy to it is on its way"
@@ -115,7 +137,7 @@ WL_FN void wl_read(T* to, wl_shared<T, N> from, int line) {
   const int rank = wl_sim_rank(s);
   const T* base = (const T*)(s.shared + rank * s.arena + from.byte);
   wl_sim_inside<W>(base, from.at, N, line);
-  wl_sim_touch<W, T>(rank, s.since[rank], from.byte, from.at, false, line);
+  wl_sim_touch<W, T>(wl_sim_cells(rank), s.since[rank], from.byte, from.at, false, line);
   __builtin_memcpy(to, base + from.at, W * sizeof(T));
 }
 template <int W, class T, long N>
@@ -124,8 +146,22 @@ WL_FN void wl_write(wl_shared<T, N> to, const T* from, int line) {
   const int rank = wl_sim_rank(s);
   T* base = (T*)(s.shared + rank * s.arena + to.byte);
   wl_sim_inside<W>(base, to.at, N, line);
-  wl_sim_touch<W, T>(rank, s.since[rank], to.byte, to.at, true, line);
+  wl_sim_touch<W, T>(wl_sim_cells(rank), s.since[rank], to.byte, to.at, true, line);
   __builtin_memcpy(base + to.at, from, W * sizeof(T));
+}
+template <int W, class T, long N>
+WL_FN void wl_read(T* to, wl_own<T, N> from, int line) {
+  const wl_sim& s = *wl_sim_now;
+  wl_sim_inside<W>(from.base, from.at, N, line);
+  if (from.cells != nullptr) wl_sim_touch<W, T>(from.cells, s.since[wl_sim_rank(s)], 0, from.at, false, line);
+  __builtin_memcpy(to, from.base + from.at, W * sizeof(T));
+}
+template <int W, class T, long N>
+WL_FN void wl_write(wl_own<T, N> to, const T* from, int line) {
+  const wl_sim& s = *wl_sim_now;
+  wl_sim_inside<W>(to.base, to.at, N, line);
+  if (to.cells != nullptr) wl_sim_touch<W, T>(to.cells, s.since[wl_sim_rank(s)], 0, to.at, true, line);
+  __builtin_memcpy(to.base + to.at, from, W * sizeof(T));
 }
 // A pointer to a buffer of N elements that each block of a cluster has in its shared memory: element `at` is element
 // at % N of block at / N. A thread may read all of them, and write those of its own block.
@@ -141,7 +177,7 @@ struct wl_sim_cluster {
     if (writes && rank != wl_sim_rank(s)) wl_sim_fail("element of another block stored", line, at);
     T* base = (T*)(s.shared + rank * s.arena + byte);
     wl_sim_inside<W>(base, at % N, N, line);
-    wl_sim_touch<W, T>(rank, s.met, byte, at % N, writes, line);
+    wl_sim_touch<W, T>(wl_sim_cells(rank), s.met, byte, at % N, writes, line);
     return base + at % N;
   }
 };
@@ -245,7 +281,7 @@ WL_FN void wl_send_in(wl_shared<T, N> to, wl_global<E, M, O> from, bool inside, 
   T* base = (T*)(s.shared + rank * s.arena + to.byte);
   wl_sim_inside<W>(base, to.at, N, line);
   if (inside) wl_sim_inside<W>(from.base, from.at, M, line);
-  wl_sim_touch<W, T>(rank, s.since[rank], to.byte, to.at, true, line);
+  wl_sim_touch<W, T>(wl_sim_cells(rank), s.since[rank], to.byte, to.at, true, line);
   if (me.queued == wl_sim_copies) wl_sim_fail("more copies on their way than the simulator holds", line, me.queued);
   wl_sim_copy& copy = s.copies[s.thread * wl_sim_copies + me.queued++];
   static_assert(W * sizeof(T) <= sizeof(copy.data), "a copy is of 16 bytes at most");
@@ -285,7 +321,7 @@ static void wl_sim_land(int thread, Now now, int line) {
     if (copy.group < 0) lane.clock = copy.clock;
     for (int at = 0; at < copy.bytes; at += copy.size) {
       s.cells[(long)rank * wl_sim_shared + copy.at + at].writer &= (short)~wl_sim_flies;
-      wl_sim_touch<1, char>(rank, s.since[rank], copy.at + at, 0, true, line);
+      wl_sim_touch<1, char>(wl_sim_cells(rank), s.since[rank], copy.at + at, 0, true, line);
     }
     __builtin_memcpy(s.shared + rank * s.arena + copy.at, copy.data, copy.bytes);
   }

@@ -1,5 +1,5 @@
 // Which sizes of a turn are tried for blocks that compute a reduced axis in several turns (turn_sizes.h).
-#include "compiler/cover/turn_sizes.h"
+#include "compiler/cover/slab/turn_sizes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

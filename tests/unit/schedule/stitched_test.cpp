@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "compiler/cover/slab.h"
+#include "compiler/cover/slab/slab.h"
 #include "compiler/cover/stitching.h"
 #include "compiler/cover/values.h"
 #include "compiler/domain/stitch.h"
