@@ -49,9 +49,9 @@ wheel:
 	build/venv-wheel/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/wheels/as_built .
 	PATH=$(CURDIR)/build/venv-wheel/bin:$$PATH build/venv-wheel/bin/auditwheel repair --exclude libwarploom.so.1 --wheel-dir build/wheels build/wheels/as_built/*.whl
 
-# $(call configure_and_build,PRESET,TARGETS) configures a CMake preset and builds targets of it.
+# $(call configure_and_build,PRESET,TARGETS[,long]) configures a CMake preset and builds targets of it; `long`: tests have hours, not minutes.
 define configure_and_build
-cmake --preset $(1)
+cmake --preset $(1) -DWARPLOOM_LONG_TESTS=$(if $(3),ON,OFF)
 cmake --build --preset $(1) -j $(JOBS) --target $(2)
 endef
 
@@ -94,7 +94,7 @@ test: python
 # 10^5 through lowering, and 10^4 compiled.
 test-long: export WARPLOOM_TEST_SCALE ?= 10
 test-long: python
-	$(call configure_and_build,release,tests)
+	$(call configure_and_build,release,tests,long)
 	$(call run_tests,release,-LE check)
 
 # `make cluster` sets up a Slurm cluster of one node, and downloads a Debian system.

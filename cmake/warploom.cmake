@@ -59,7 +59,10 @@ endfunction()
 
 # A test that takes more than this many seconds is ended and counts as hung.
 set(WARPLOOM_TEST_SECONDS 900)
-if(WARPLOOM_SANITIZE)
+option(WARPLOOM_LONG_TESTS "Tests have the time that the counts of `make test-long` take")
+if(WARPLOOM_LONG_TESTS)
+  set(WARPLOOM_TEST_SECONDS 16000)
+elseif(WARPLOOM_SANITIZE)
   set(WARPLOOM_TEST_SECONDS 3600)
 endif()
 

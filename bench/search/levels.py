@@ -154,12 +154,18 @@ def run(bins, bundle, repeat):
     return float(found[3]) * unit[found[4]], float(found[1]) * unit[found[2]]
 
 
-def measure(make, args, folder):
-    """Returns the ratios of least and of median times, before by now, the size of the space, and the levels that were found."""
+def written(make, bins, folder):
+    """Writes a group, rewritten as a graph of its own is, and returns its file."""
     text, graph = Text(), folder / f"{make.__name__}.graph"
     value = make(text)
     graph.write_text(text.text(value))
-    graph.write_text(output_of(args.now / "warploom", "inspect", graph, "--simplify-only"))
+    graph.write_text(output_of(bins / "warploom", "inspect", graph, "--simplify-only"))
+    return graph
+
+
+def measure(make, args, folder):
+    """Returns the ratios of least and of median times, before by now, the size of the space, and the levels that were found."""
+    graph = written(make, args.now, folder)
     space = output_of(args.now / "warploom", "inspect", graph, "--cover", "one-kernel", "--stage", "space")
     assignments = math.prod(len(values.split(",")) for values in re.findall(r"^  v\d+\.level=\{(.*?)\}", space, re.MULTILINE))
     plan = tuned(args.now, graph, folder / "now", args.trials)
@@ -181,7 +187,13 @@ def main():
     parser.add_argument("--trials", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", help="the name of one group")
+    parser.add_argument("--groups", type=pathlib.Path, help="only write the groups to this folder, for gpu_levels")
     args = parser.parse_args()
+    if args.groups:
+        args.groups.mkdir(parents=True, exist_ok=True)
+        for make in GROUPS:
+            written(make, args.now, args.groups)
+        return
     print("| group | assignments | us now | before / now, least | before / now, median | found |\n|---|---|---|---|---|---|")
     ratios = []
     for make in GROUPS:
