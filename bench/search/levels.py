@@ -187,13 +187,7 @@ def main():
     parser.add_argument("--trials", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", help="the name of one group")
-    parser.add_argument("--groups", type=pathlib.Path, help="only write the groups to this folder, for gpu_levels")
     args = parser.parse_args()
-    if args.groups:
-        args.groups.mkdir(parents=True, exist_ok=True)
-        for make in GROUPS:
-            written(make, args.now, args.groups)
-        return
     print("| group | assignments | us now | before / now, least | before / now, median | found |\n|---|---|---|---|---|---|")
     ratios = []
     for make in GROUPS:

@@ -13,10 +13,6 @@ namespace {
 constexpr int kMostCost = 6 * kCheapWork;
 constexpr int64_t kSmallShare = 4;  // of a block's shared memory: smaller values have no level in device memory
 
-bool contains(const std::vector<NodeId>& sorted, NodeId id) {
-  return std::binary_search(sorted.begin(), sorted.end(), id);
-}
-
 // Returns the group that stores `stores` and computes of them what is in `may`; it reads everything else.
 Group group_of(const Graph& graph, const std::set<NodeId>& may, std::vector<NodeId> stores) {
   Group group;
@@ -51,7 +47,7 @@ std::optional<Cone> cone_of(const Graph& graph, const Group& group, NodeId value
     const NodeId id = todo.back();
     todo.pop_back();
     const Node& node = graph.nodes[id];
-    if (!contains(group.ops, id) || cone.ops.contains(id) || cone.from.contains(id)) continue;
+    if (!holds(group.ops, id) || cone.ops.contains(id) || cone.from.contains(id)) continue;
     if (is_computed(node)) {
       if (elements(node.shape) < size || class_of(node.op) != OpClass::kElementwise) {
         if (id == value) return std::nullopt;
@@ -82,11 +78,8 @@ std::vector<PassedValue> passed_values(const Graph& graph, const Cover& cover) {
 }
 
 std::optional<Cover> computed_again(const Graph& graph, const Cover& cover, NodeId value) {
-  const auto stores = [&](const Group& group, NodeId id) {
-    return std::find(group.stores.begin(), group.stores.end(), id) != group.stores.end();
-  };
-  const auto writer =
-      std::find_if(cover.groups.begin(), cover.groups.end(), [&](const Group& group) { return stores(group, value); });
+  const auto writer = std::find_if(cover.groups.begin(), cover.groups.end(),
+                                   [&](const Group& group) { return holds(group.stores, value); });
   if (writer == cover.groups.end()) return std::nullopt;
   const std::optional<Cone> cone = cone_of(graph, *writer, value);
   if (!cone || cone->cost > kMostCost) return std::nullopt;
@@ -94,7 +87,7 @@ std::optional<Cover> computed_again(const Graph& graph, const Cover& cover, Node
   std::vector<NodeId> stored = writer->stores;
   std::erase(stored, value);
   for (NodeId id : cone->from)
-    if (!stores(*writer, id)) {
+    if (!holds(writer->stores, id)) {
       bytes += graph.bytes(id);
       stored.push_back(id);
     }
@@ -107,7 +100,7 @@ std::optional<Cover> computed_again(const Graph& graph, const Cover& cover, Node
       if (!stored.empty()) groups.push_back(group_of(graph, may, stored));
       continue;
     }
-    if (std::find(group.reads.begin(), group.reads.end(), value) == group.reads.end()) {
+    if (!holds(group.reads, value)) {
       groups.push_back(group);
       continue;
     }
@@ -128,8 +121,8 @@ std::optional<Cover> with_levels(const Graph& graph, Cover cover, std::span<cons
   return cover;
 }
 
-std::vector<std::vector<ValueLevel>> level_choices(const Graph& graph, const Cover& cover,
-                                                   std::span<const PassedValue> values, const Target& target) {
+std::vector<std::vector<ValueLevel>> other_levels(const Graph& graph, const Cover& cover,
+                                                  std::span<const PassedValue> values, const Target& target) {
   std::vector<std::vector<ValueLevel>> of(values.size(), {ValueLevel::kScratch});
   std::vector<size_t> largest(values.size());
   std::iota(largest.begin(), largest.end(), size_t{0});
@@ -153,6 +146,7 @@ std::vector<std::vector<ValueLevel>> level_choices(const Graph& graph, const Cov
       }
     all = std::move(longer);
   }
+  all.erase(all.begin());  // all in scratch
   return all;
 }
 

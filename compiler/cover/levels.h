@@ -31,11 +31,11 @@ std::optional<Cover> computed_again(const Graph& graph, const Cover& cover, Node
 std::optional<Cover> with_levels(const Graph& graph, Cover cover, std::span<const PassedValue> values,
                                  std::span<const ValueLevel> levels);
 
-// Returns the levels that the values of a block may have together, first all in scratch; there are at most kMostLevels
-// such lists, for which the smallest values stay in scratch. Device memory is offered on GPUs, to values that take more
-// than a quarter of a block's shared memory.
+// Returns the levels that the values of a block may have together, besides that all are in scratch. With that, there
+// are at most kMostLevels such lists, for which the smallest values stay in scratch. Device memory is offered on GPUs,
+// to values that take more than a quarter of a block's shared memory.
 inline constexpr size_t kMostLevels = 6;
-std::vector<std::vector<ValueLevel>> level_choices(const Graph& graph, const Cover& cover,
-                                                   std::span<const PassedValue> values, const Target& target);
+std::vector<std::vector<ValueLevel>> other_levels(const Graph& graph, const Cover& cover,
+                                                  std::span<const PassedValue> values, const Target& target);
 
 }  // namespace wl

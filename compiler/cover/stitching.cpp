@@ -24,30 +24,33 @@ bool alike(const Stitched& a, const Stitched& b) {
                     [](const Stage& x, const Stage& y) { return x.domain.cls == y.domain.cls; });
 }
 
-// Adds the choices of blocks of `rows` rows, whose share of the group is `slab`. Returns an error if there is none.
+// Adds the choices of blocks of `rows` rows, whose share of the group is `slab`. InvalidArgument: there is none.
 absl::Status add_levels(const Shareable& made, const Machine& machine, const Slab& slab, int64_t rows,
                         const StitchOptions& options, Stitch& found) {
+  using Levels = StitchOptions::Levels;
   Machine one = machine;
   one.threads = 1;
   WL_ASSIGN_OR_RETURN(const Cover cover, cover_greedy(slab.graph, one, {.memo = options.memo, .work = options.work}));
   const std::vector<PassedValue> values = passed_values(slab.graph, cover);
-  absl::Status status;
   const size_t before = found.choices.size();
-  for (std::vector<ValueLevel>& levels : level_choices(slab.graph, cover, values, *machine.target)) {
-    const std::optional<Cover> changed = with_levels(slab.graph, cover, values, levels);
-    if (!changed) continue;
-    absl::StatusOr<Stitched> stitched = stitched_block(made, machine, slab, rows, *changed, values, levels, options);
-    status.Update(stitched.status());
+  const auto add = [&](const Cover& changed, const std::vector<ValueLevel>& levels) {
+    absl::StatusOr<Stitched> stitched = stitched_block(made, machine, slab, rows, changed, values, levels, options);
     const auto like = std::find_if(found.choices.begin(), found.choices.end(),
                                    [&](const Stitched& other) { return other.levels == levels; });
     if (stitched.ok() && (like == found.choices.end() || alike(*like, *stitched)))
       found.choices.push_back(*std::move(stitched));
-    if (options.levels == StitchOptions::Levels::kScratch) break;
-    if (options.levels == StitchOptions::Levels::kNeeded &&
-        (found.choices.size() > before || !absl::IsResourceExhausted(status)))
-      break;
-  }
-  return found.choices.size() > before ? absl::OkStatus() : status;
+    return stitched.status();
+  };
+  const absl::Status status = add(cover, std::vector<ValueLevel>(values.size(), ValueLevel::kScratch));
+  const bool needed = absl::IsResourceExhausted(status);
+  if (options.levels == Levels::kAll || (options.levels == Levels::kNeeded && needed))
+    for (const std::vector<ValueLevel>& levels : other_levels(slab.graph, cover, values, *machine.target)) {
+      if (const std::optional<Cover> changed = with_levels(slab.graph, cover, values, levels))
+        add(*changed, levels).IgnoreError();
+      if (options.levels == Levels::kNeeded && found.choices.size() > before) break;
+    }
+  if (found.choices.size() > before) return absl::OkStatus();
+  return needed ? invalid(std::string(status.message())) : status;
 }
 
 // Whether some contraction of the group has a matrix instruction whose left factor may be in the registers in which an

@@ -41,9 +41,9 @@ void Printer::print_team_head() {
                 entry_, ", ", kernel_.grid, ", ", kernel_.threads, ", ", absl::StrJoin(parameters, ", "), ")"));
   print_listing();
   out_.line("WL_ENTER;");
+  const std::string own = cat(kCounterBytes + kernel_.own_at(), ", ", kernel_.own_bytes(), ", ");
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const KernelBuffer& b = kernel_.buffers[i];
-    const std::string own = cat(kCounterBytes + kernel_.own_at(), ", ", kernel_.own_bytes(), ", ");
     out_.line(b.level == Level::kGlobal ? cat("// p", i, " = ", comment_of(b.name))
                                         : cat(info(b.level).macro, "(", spell_memory(b.dtype, 1), ", p", i, ", ",
                                               b.level == Level::kOwn ? own : "",

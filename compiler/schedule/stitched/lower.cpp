@@ -67,11 +67,10 @@ absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   return absl::OkStatus();
 }
 
-// The kept values: the buffer of each, its offset in the block's part of device memory if it lies there, and, for those
-// that are resident in registers, the layout and slice with which stages store and load the value.
+// The kept values: the buffer of each and, for those that are resident in registers, the layout and slice with which
+// stages store and load the value.
 struct KeptValues {
   std::vector<BufferId> buffers;
-  std::vector<int64_t> device_offsets;
   std::vector<std::optional<std::pair<Layout, Slice>>> resident;
 };
 
@@ -242,7 +241,8 @@ VarId emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vecto
   return loop;
 }
 
-// Joins the stages of a block to one kernel. `needs`: the offsets in scratch of kept values, then of stages. Sets
+// Joins the stages of a block to one kernel. `needs`: the offsets of kept values in their memory, then those
+// in scratch of stages. Sets
 // kept.buffers, and `turns` to the variable of the loop over turns (-1: there is none).
 Kernel emit_whole(const std::vector<Kernel>& stages, const Stitched& choice, const std::vector<Need>& needs,
                   KernelBuilder out, const Machine& machine, KeptValues& kept, VarId* turns) {
@@ -253,7 +253,7 @@ Kernel emit_whole(const std::vector<Kernel>& stages, const Stitched& choice, con
     const StitchKept& value = choice.kept[i];
     kept.buffers.push_back(static_cast<BufferId>(kernel.buffers.size()));
     kernel.buffers.push_back({value.name, value.dtype, value.shape, value.in_scratch ? Level::kShared : Level::kOwn,
-                              false, false, value.in_scratch ? needs[i].offset : kept.device_offsets[i]});
+                              false, false, needs[i].offset});
   }
   std::vector<int64_t> scratch;
   for (size_t k = 0; k < stages.size(); ++k) scratch.push_back(needs[choice.kept.size() + k].offset);
@@ -295,8 +295,9 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   const bool in_memory = choice->turns.resident || std::any_of(stages.begin(), stages.end(), has_swizzled_buffer);
   place(needs, gpu, in_memory, machine.target->gpu.block_shared);
   place(device, gpu, false, INT64_MAX);
+  for (size_t i = 0; i < device.size(); ++i)
+    if (!choice->kept[i].in_scratch) needs[i].offset = device[i].offset;
   KeptValues kept;
-  for (const Need& need : device) kept.device_offsets.push_back(need.offset);
   find_resident(*choice, stages, kept);
   VarId turns = -1;
   Kernel whole = emit_whole(stages, *choice, needs, out, machine, kept, &turns);
